@@ -20,6 +20,11 @@ constexpr int kTallRows = kVecRegisters == 32 ? 2 * kTileRows : kTileRows;
 
 // Floats; more come from farther than the second cache, one stream at a time.
 constexpr int64_t kNearWeights = int64_t{1} << 17;
+// Floats; more are not in the nearest cache when they are read again.
+constexpr int64_t kNearestWeights = int64_t{1} << 13;
+// Rows of weights that high tiles ask for ahead: they read some vectors of each, a step that
+// processors do not foresee.
+constexpr int kRowsAhead = 16;
 
 // The first `count` floats of p, zeros after them.
 inline Vec LoadPart(const float* p, int64_t count) {
@@ -43,8 +48,8 @@ struct Start {
 
 // M rows by V vectors, of which `columns` are stored. U sums run side by side: one row alone would
 // wait for each addition. From row full_k on, reading whole vectors of w would leave the matrix.
-// Of more than one panel, weights of the next lie `apart` floats behind.
-template <int M, int V, int U>
+// Of more than one panel, weights of the next lie `apart` floats behind. kAhead: see kRowsAhead.
+template <int M, int V, int U, bool kAhead = false>
 inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int64_t k,
                                                 const float* w, int64_t ldw, int64_t full_k,
                                                 Start start, float* y, int64_t ldy, int64_t columns,
@@ -74,7 +79,10 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
       const float* row = w + (i + u) * ldw;
       Vec b[V];
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) b[v] = LoadVec(weights(row, v));
+      for (int v = 0; v < V; ++v) {
+        b[v] = LoadVec(weights(row, v));
+        if (kAhead) __builtin_prefetch(weights(row + kRowsAhead * ldw, v));
+      }
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m) {
         const float value = x[m * ldx + i + u];
@@ -115,7 +123,7 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
 
 // M rows by V vectors, two vectors after the other where more would not leave a register for each
 // sum: weights come at half the pace of the sums, as the caches that are not the nearest give them.
-template <int M, int V>
+template <int M, int V, bool kFar>
 inline __attribute__((always_inline)) void Rows(const float* x, int64_t ldx, int64_t k,
                                                 const float* w, int64_t ldw, int64_t full_k,
                                                 Start start, float* y, int64_t ldy,
@@ -128,13 +136,13 @@ inline __attribute__((always_inline)) void Rows(const float* x, int64_t ldx, int
     const int64_t from = v * kLanes;
     const Start sums = {start.sums == nullptr ? nullptr : start.sums + from, start.step};
     // Without rows there need not be a matrix.
-    Tile<M, kVecs, kUnrolled>(x, ldx, k, k > 0 ? w + from : w, ldw, full_k, sums, y + from, ldy,
-                              columns - from);
+    Tile<M, kVecs, kUnrolled, kFar && (M > kTileRows)>(x, ldx, k, k > 0 ? w + from : w, ldw, full_k,
+                                                       sums, y + from, ldy, columns - from);
   }
 }
 
-// All rows of one panel of V vectors.
-template <int V>
+// All rows of one panel of V vectors. kFar: the weights are not in the nearest cache.
+template <int V, bool kFar = false>
 void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
            int64_t full_k, Start start, float* y, int64_t ldy, int64_t columns) {
   static_assert(V <= 2 || V == kPanelVecs);
@@ -145,7 +153,7 @@ void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
     const auto rows = [&]<int M>() __attribute__((always_inline)) {
       const Start sums = {start.sums == nullptr ? nullptr : start.sums + r * start.step,
                           start.step};
-      Rows<M, V>(x + r * ldx, ldx, k, w, ldw, full_k, sums, y + r * ldy, ldy, columns);
+      Rows<M, V, kFar>(x + r * ldx, ldx, k, w, ldw, full_k, sums, y + r * ldy, ldy, columns);
     };
     [&]<int... M>(std::integer_sequence<int, M...>) {
       ((height == M + 1 ? rows.template operator()<M + 1>() : void()), ...);
@@ -322,6 +330,9 @@ void DensePacked(const float* x, int64_t ldx, int64_t m, int64_t k, const float*
         Panel<1>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy, columns);
       } else if (vectors == 2) {
         Panel<2>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy, columns);
+      } else if (k * n > kNearestWeights) {
+        Panel<kPanelVecs, true>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy,
+                                columns);
       } else {
         Panel<kPanelVecs>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy, columns);
       }
