@@ -96,7 +96,8 @@ StatusOr<std::map<int, std::string>> VariableObjectKeys(const std::string& objec
                                                         const std::string& checkpoint_graph) {
   if (object_graph.empty() || checkpoint_graph.empty()) return std::map<int, std::string>();
   ASSIGN_OR_RETURN(const BothGraphs both, ParseBoth(object_graph, checkpoint_graph));
-  auto& [arena, saved, checkpoint] = both;
+  auto& saved = both.saved;
+  auto& checkpoint = both.checkpoint;
   std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   std::erase_if(keys, [&](const auto& k) { return !saved.nodes(k.first).has_variable(); });
   return keys;
@@ -107,7 +108,8 @@ StatusOr<std::map<std::string, std::set<std::string>>> VariableSlots(
   std::map<std::string, std::set<std::string>> out;
   if (object_graph.empty() || checkpoint_graph.empty()) return out;
   ASSIGN_OR_RETURN(const BothGraphs both, ParseBoth(object_graph, checkpoint_graph));
-  auto& [arena, saved, checkpoint] = both;
+  auto& saved = both.saved;
+  auto& checkpoint = both.checkpoint;
   const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   for (const auto& node : saved.nodes()) {
     for (const auto& slot : node.slot_variables()) {
@@ -126,7 +128,8 @@ StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,
                                             const std::map<std::string, Dtype>& types) {
   if (checkpoint_graph.empty()) return object_graph;
   ASSIGN_OR_RETURN(const BothGraphs both, ParseBoth(object_graph, checkpoint_graph));
-  auto& [arena, saved, checkpoint] = both;
+  auto& saved = both.saved;
+  auto& checkpoint = both.checkpoint;
   for (const auto& [id, key] : KeysByObject(saved, checkpoint)) {
     auto it = types.find(key);
     if (it == types.end() || !saved.nodes(id).has_variable()) continue;
@@ -141,7 +144,8 @@ StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta,
   std::map<std::string, std::string> out;
   if (meta.object_graph.empty() || checkpoint_graph.empty()) return out;
   ASSIGN_OR_RETURN(const BothGraphs both, ParseBoth(meta.object_graph, checkpoint_graph));
-  auto& [arena, saved, checkpoint] = both;
+  auto& saved = both.saved;
+  auto& checkpoint = both.checkpoint;
   const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   std::map<std::string, int> named;  // object by variable name; -1: several
   for (int i = 0; i < saved.nodes_size(); ++i) {
