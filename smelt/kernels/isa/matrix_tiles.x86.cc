@@ -216,12 +216,24 @@ class Finishing {
   int64_t left_ = 0, of_turn_ = 0;
 };
 
+// Asks for the weights of the second step behind those at `w`: a register's lines come too fast for
+// what processors foresee.
+SMELT_MATRIX_INLINE void FetchWeights(const char* w) {
+  constexpr int64_t kStepsAhead = 2;
+#pragma GCC unroll 16
+  for (int64_t at = 0; at < kMatrixStepWeights; at += kLine) {
+    _mm_prefetch(w + kStepsAhead * kMatrixStepWeights + at, _MM_HINT_T0);
+  }
+}
+
 // Products of a block of rows, whose sums begin and end in the registers 0 to 3.
 template <Numbers N, typename Run>
 class Multiplying {
  public:
-  SMELT_MATRIX_INLINE Multiplying(const Run& run, int64_t row)
+  // fetches: no block of rows before this one has read the weights.
+  SMELT_MATRIX_INLINE Multiplying(const Run& run, int64_t row, bool fetches)
       : run_(run),
+        fetches_(fetches),
         x_(static_cast<const char*>(run.x) + row * run.x_step),
         tile_(kSide * run.x_step) {}
 
@@ -241,9 +253,11 @@ class Multiplying {
         _tile_loadd(6, w, kLine);
         _tile_loadd(4, x_ + at, run_.x_step);
         SMELT_DOT(0, 4, 6);
+        if (fetches_) FetchWeights(w);
         other.Turn();
         if (wide) {
           _tile_loadd(7, second, kLine);
+          if (fetches_) FetchWeights(second);
           SMELT_DOT(1, 4, 7);
         }
         other.Turn();
@@ -274,6 +288,7 @@ class Multiplying {
         _tile_loadd(6, w, kLine);
         _tile_loadd(4, x, run_.x_step);
         SMELT_DOT(0, 4, 6);
+        if (fetches_) FetchWeights(w);
         other.Turn();
         _tile_loadd(5, x + tile_, run_.x_step);
         SMELT_DOT(1, 5, 6);
@@ -293,6 +308,7 @@ class Multiplying {
 
  private:
   const Run& run_;
+  const bool fetches_;
   const char* const x_;
   const int64_t tile_;  // bytes of as many rows as a register has
 };
@@ -313,7 +329,7 @@ SMELT_MATRIX void RunPanels(const Run& run) {
     const int64_t left = run.rows - row;
     // The last ones again with some before them, rather than what lies behind them.
     const int64_t again = run.rows > kMatrixRows ? std::max<int64_t>(rows - left, 0) : 0;
-    const Multiplying<N, Run> products(run, row - again);
+    const Multiplying<N, Run> products(run, row - again, row == 0);
     const char* w = static_cast<const char*>(run.weights);
     for (int64_t column = 0; column < run.columns; column += kMatrixColumns, block ^= 1) {
       const bool wide = run.columns - column > kSide;
