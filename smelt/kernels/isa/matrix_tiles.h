@@ -29,6 +29,9 @@ struct MatrixRun {
   const int64_t* places = nullptr;
   int64_t columns = 0;  // that are written; there are panels for whole kMatrixColumns
   void* y = nullptr;
+  // What the core's cache is asked for meanwhile.
+  const void* ahead = nullptr;
+  int64_t ahead_bytes = 0;
 };
 
 // y = clamp(rint(sums * scales + offset + addend * addend_scale), low, high), where the sums begin

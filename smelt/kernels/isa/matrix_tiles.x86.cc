@@ -226,6 +226,25 @@ SMELT_MATRIX_INLINE void FetchWeights(const char* w) {
   }
 }
 
+// Asks the core's cache for what comes next, some lines a step.
+class Fetching {
+ public:
+  SMELT_MATRIX_INLINE Fetching(const MatrixRun& run, int64_t steps)
+      : at_(static_cast<const char*>(run.ahead)),
+        end_(at_ + run.ahead_bytes),
+        of_step_(steps == 0 ? 0 : (run.ahead_bytes / kLine + steps - 1) / steps * kLine) {}
+
+  SMELT_MATRIX_INLINE void Step() {
+    const char* const to = std::min(at_ + of_step_, end_);
+    for (; at_ < to; at_ += kLine) _mm_prefetch(at_, _MM_HINT_T1);
+  }
+
+ private:
+  const char* at_;
+  const char* const end_;
+  const int64_t of_step_;
+};
+
 // Products of a block of rows, whose sums begin and end in the registers 0 to 3.
 template <Numbers N, typename Run>
 class Multiplying {
@@ -241,7 +260,7 @@ class Multiplying {
   // between, three times a step.
   template <typename Sum, typename Other>
   SMELT_MATRIX_INLINE void Square(const char* w, const char* second, const Sum* start, bool two,
-                                  bool wide, Other& other) const {
+                                  bool wide, Other& other, Fetching& ahead) const {
     Fence();
     _tile_loadd(0, start, 0);
     _tile_loadd(1, start + kSide, 0);
@@ -266,6 +285,7 @@ class Multiplying {
           SMELT_DOT(2, 5, 6);
           if (wide) SMELT_DOT(3, 5, 7);
         }
+        ahead.Step();
         other.Turn();
         w += kMatrixStepWeights;
         second += kMatrixStepWeights;
@@ -275,7 +295,8 @@ class Multiplying {
   }
   // 64 rows, or 48, times 16 columns, so that weights are read once.
   template <typename Sum, typename Other>
-  SMELT_MATRIX_INLINE void Tall(const char* w, const Sum* start, bool four, Other& other) const {
+  SMELT_MATRIX_INLINE void Tall(const char* w, const Sum* start, bool four, Other& other,
+                                Fetching& ahead) const {
     Fence();
     _tile_loadd(0, start, 0);
     _tile_loadd(1, start, 0);
@@ -299,6 +320,7 @@ class Multiplying {
           _tile_loadd(5, x + 3 * tile_, run_.x_step);
           SMELT_DOT(3, 5, 6);
         }
+        ahead.Step();
         other.Turn();
         w += kMatrixStepWeights;
       }
@@ -324,6 +346,8 @@ SMELT_MATRIX void RunPanels(const Run& run) {
   const bool tall = run.rows > 2 * kSide && run.rows <= kMatrixRows;
   const int64_t rows = tall ? kMatrixRows : 2 * kSide;
   const int64_t turns = (tall ? 6 : 3) * steps + 4;
+  const int64_t blocks = (run.rows + rows - 1) / rows;
+  Fetching ahead(run, blocks * ((run.columns + kSide - 1) / (tall ? kSide : 2 * kSide)) * steps);
   int block = 0;
   for (int64_t row = 0; row < run.rows; row += rows) {
     const int64_t left = run.rows - row;
@@ -338,7 +362,7 @@ SMELT_MATRIX void RunPanels(const Run& run) {
       if (tall) {
         const bool four = left > 3 * kSide;
         for (int64_t half = 0; half < (wide ? kMatrixColumns : kSide); half += kSide) {
-          products.Tall(w + half / kSide * panel, start + half, four, other);
+          products.Tall(w + half / kSide * panel, start + half, four, other, ahead);
           _tile_stored(0, to + half, kRow);
           _tile_stored(1, to + kTile + half, kRow);
           other.Turn();
@@ -348,7 +372,7 @@ SMELT_MATRIX void RunPanels(const Run& run) {
         }
       } else {
         const bool two = left + again > kSide;
-        products.Square(w, w + panel, start, two, wide, other);
+        products.Square(w, w + panel, start, two, wide, other, ahead);
         _tile_stored(0, to, kRow);
         other.Turn();
         if (wide) _tile_stored(1, to + kSide, kRow);

@@ -25,18 +25,21 @@ class BoundMatrixBfloat16 final : public BoundKernel {
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
     const auto* addend = addend_ < 0 ? nullptr : static_cast<const uint16_t*>(inputs[addend_]);
-    rows_.Run(inputs[0], 0, scratch, [&](const MatrixRun& part, int64_t first, int64_t last) {
-      Bfloat16MatrixRun run = run_;
-      static_cast<MatrixRun&>(run) = part;
-      rows_.ForPanels(first, last, [&](const MatrixRows::Panels& p) {
-        run.weights = static_cast<const char*>(weights_->raw()) + p.weights;
-        run.start = start_.data() + p.column;
-        run.columns = p.columns;
-        run.y = static_cast<uint16_t*>(outputs[0]) + p.column;
-        run.addend = addend == nullptr ? nullptr : addend + p.column;
-        IsaMatrixTiles().run_bfloat16(run);
-      });
-    });
+    rows_.Run(inputs[0], 0, scratch,
+              [&](const MatrixRun& part, const MatrixRows::PanelRange& panels) {
+                Bfloat16MatrixRun run = run_;
+                static_cast<MatrixRun&>(run) = part;
+                rows_.ForPanels(panels, [&](const MatrixRows::Panels& p) {
+                  run.weights = static_cast<const char*>(weights_->raw()) + p.weights;
+                  run.start = start_.data() + p.column;
+                  run.columns = p.columns;
+                  run.ahead = static_cast<const char*>(weights_->raw()) + p.ahead;
+                  run.ahead_bytes = p.ahead_bytes;
+                  run.y = static_cast<uint16_t*>(outputs[0]) + p.column;
+                  run.addend = addend == nullptr ? nullptr : addend + p.column;
+                  IsaMatrixTiles().run_bfloat16(run);
+                });
+              });
     return OkStatus();
   }
   size_t scratch_bytes() const override { return rows_.scratch_bytes(); }

@@ -28,19 +28,22 @@ class BoundMatrixInt8 final : public BoundKernel {
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
     const auto* addend =
         addend_input_ >= 0 ? static_cast<const int8_t*>(inputs[addend_input_]) : addend_;
-    rows_.Run(inputs[0], zero_, scratch, [&](const MatrixRun& part, int64_t first, int64_t last) {
-      Int8MatrixRun run = run_;
-      static_cast<MatrixRun&>(run) = part;
-      rows_.ForPanels(first, last, [&](const MatrixRows::Panels& p) {
-        run.weights = static_cast<const char*>(weights_->raw()) + p.weights;
-        run.start = start_.data() + p.column;
-        run.scales = scales_.data() + p.column;
-        run.columns = p.columns;
-        run.y = static_cast<int8_t*>(outputs[0]) + p.column;
-        run.addend = addend == nullptr ? nullptr : addend + p.column;
-        IsaMatrixTiles().run_int8(run);
-      });
-    });
+    rows_.Run(inputs[0], zero_, scratch,
+              [&](const MatrixRun& part, const MatrixRows::PanelRange& panels) {
+                Int8MatrixRun run = run_;
+                static_cast<MatrixRun&>(run) = part;
+                rows_.ForPanels(panels, [&](const MatrixRows::Panels& p) {
+                  run.weights = static_cast<const char*>(weights_->raw()) + p.weights;
+                  run.start = start_.data() + p.column;
+                  run.scales = scales_.data() + p.column;
+                  run.columns = p.columns;
+                  run.ahead = static_cast<const char*>(weights_->raw()) + p.ahead;
+                  run.ahead_bytes = p.ahead_bytes;
+                  run.y = static_cast<int8_t*>(outputs[0]) + p.column;
+                  run.addend = addend == nullptr ? nullptr : addend + p.column;
+                  IsaMatrixTiles().run_int8(run);
+                });
+              });
     return OkStatus();
   }
   size_t scratch_bytes() const override { return rows_.scratch_bytes(); }

@@ -244,6 +244,14 @@ void MatrixRows::ForTasks(int64_t images, int64_t rows_of_image, int64_t row_byt
   const bool panels_first = weights + all_rows * (all_rows <= 2 * near ? 1 : chunks) <
                             all_rows + weights * (weights <= near ? 1 : row_tasks);
   if (panels_first) panel_parts = chunks;
+  // Weights that come from farther away than the near cache are asked for while those before them
+  // are multiplied: by all parts of the rows, for the next panels that these are multiplied by.
+  PanelRange range;
+  if (weights > near && row_tasks == 1) range.ahead = panels_at_once_;
+  if (weights > near && row_tasks > 1 && panels_first) {
+    range.ahead = RatioUp(panels_, panel_parts);
+    range.shares = row_tasks;
+  }
   const int64_t tasks = row_tasks * panel_parts;
   const int64_t work = images * rows_of_image * length_ * std::ssize(segments_) * image_.w.units;
   SharedParallelFor(tasks, std::max<int64_t>(1, kMatrixWorkOfThread / (work / tasks + 1)),
@@ -254,8 +262,11 @@ void MatrixRows::ForTasks(int64_t images, int64_t rows_of_image, int64_t row_byt
                         const int64_t p = panels_first ? i / row_tasks : i % panel_parts;
                         const int64_t in_image = part % row_parts, from = in_image * rows;
                         const int64_t to = in_image + 1 == row_parts ? rows_of_image : from + rows;
-                        run(Task{part / row_parts, from, to, p * panels_ / panel_parts,
-                                 (p + 1) * panels_ / panel_parts});
+                        PanelRange panels = range;
+                        panels.first = p * panels_ / panel_parts;
+                        panels.last = (p + 1) * panels_ / panel_parts;
+                        if (panels.shares > 1) panels.share = part;
+                        run(Task{part / row_parts, from, to, panels});
                       }
                       IsaMatrixTiles().end();
                     });
@@ -275,14 +286,14 @@ void MatrixRows::RunInPlace(const char* x, char* scratch, RunFn run) const {
       MatrixRun in_place = RunOf(x + t.from * step, step);
       in_place.rows = end - t.from;
       in_place.places = places.data();
-      run(in_place, t.first_panel, t.last_panel);
+      run(in_place, t.panels);
     }
     if (t.to > whole) {
       const int64_t first = std::max(t.from, whole);
       MatrixRun copied = RunOf(scratch + (first - whole) * row_step_, row_step_);
       copied.rows = t.to - first;
       copied.places = places.data() + (first - t.from);
-      run(copied, t.first_panel, t.last_panel);
+      run(copied, t.panels);
     }
   });
 }
@@ -331,7 +342,7 @@ void MatrixRows::RunFlat(const Int8Band& band, const char* image, RunFn run) con
     MatrixRun of_part = RunOf(image + t.image * of_image + t.from * pixel, pixel);
     of_part.rows = t.to - t.from;
     of_part.places = places.data();
-    run(of_part, t.first_panel, t.last_panel);
+    run(of_part, t.panels);
   });
 }
 
@@ -349,7 +360,7 @@ void MatrixRows::RunLines(const Int8Band& band, const char* image, RunFn run) co
     MatrixRun of_line = RunOf(image + window + t.from * step, step);
     of_line.rows = t.to - t.from;
     of_line.places = places.data();
-    run(of_line, t.first_panel, t.last_panel);
+    run(of_line, t.panels);
   });
 }
 
@@ -422,7 +433,7 @@ void MatrixRows::RunCopied(const char* x, uint8_t zero, char* scratch, RunFn run
         MatrixRun copied = RunOf(copy, row_step_);
         copied.rows = to - from;
         copied.places = places.data();
-        run(copied, 0, panels_);
+        run(copied, PanelRange{0, panels_});
       }
     }
     IsaMatrixTiles().end();

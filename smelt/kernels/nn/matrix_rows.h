@@ -40,22 +40,35 @@ class MatrixRows {
                           Allocator* allocator) const;
 
   size_t scratch_bytes() const;
-  // Calls run(what it has of the input and the places, first panel, last panel) on threads, between
-  // begin and end of the tiles. `zero`: each byte of a number beside the image.
-  using RunFn = absl::FunctionRef<void(const MatrixRun&, int64_t, int64_t)>;
+  // Panels [first, last). Where `ahead` is not 0, those so many behind each are asked for
+  // meanwhile: part `share` of `shares` of them.
+  struct PanelRange {
+    int64_t first = 0, last = 0;
+    int64_t ahead = 0, share = 0, shares = 1;
+  };
+  // Calls run(what it has of the input and the places, panels) on threads, between begin and end of
+  // the tiles. `zero`: each byte of a number beside the image.
+  using RunFn = absl::FunctionRef<void(const MatrixRun&, const PanelRange&)>;
   void Run(const void* x, uint8_t zero, void* scratch, RunFn run) const;
   // Panels that the same rows are multiplied by one after another, as their weights stay in the
   // nearest cache.
   struct Panels {
-    int64_t weights;          // bytes in front of theirs
-    int64_t column, columns;  // the first, and those that are written
+    int64_t weights;                     // bytes in front of theirs
+    int64_t column, columns;             // the first, and those that are written
+    int64_t ahead = 0, ahead_bytes = 0;  // of the weights, that are asked for meanwhile
   };
   template <typename F>
-  void ForPanels(int64_t first, int64_t last, F&& run) const {
-    for (int64_t p = first; p < last; p += panels_at_once_) {
-      const int64_t end = std::min(p + panels_at_once_, last), column = p * kMatrixColumns;
-      run(Panels{p * bytes_of_panel(), column,
-                 std::min(end * kMatrixColumns, image_.w.units) - column});
+  void ForPanels(const PanelRange& range, F&& run) const {
+    for (int64_t p = range.first; p < range.last; p += panels_at_once_) {
+      const int64_t end = std::min(p + panels_at_once_, range.last), column = p * kMatrixColumns;
+      const int64_t next = p + range.ahead, most = std::min(end - p, panels_ - next);
+      Panels panels = {p * bytes_of_panel(), column,
+                       std::min(end * kMatrixColumns, image_.w.units) - column};
+      if (range.ahead > 0 && most > 0) {
+        panels.ahead_bytes = most * bytes_of_panel() / range.shares;
+        panels.ahead = next * bytes_of_panel() + range.share * panels.ahead_bytes;
+      }
+      run(panels);
     }
   }
 
@@ -63,7 +76,8 @@ class MatrixRows {
   enum class Kind : uint8_t { kInPlace, kImage, kLines, kCopied };
   // Rows [from, to) of image `image` of a band, and panels.
   struct Task {
-    int64_t image, from, to, first_panel, last_panel;
+    int64_t image, from, to;
+    PanelRange panels;
   };
   template <typename T>
   void PackAs(const T* weights, bool transposed, char* to) const;
