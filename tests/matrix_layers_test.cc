@@ -193,6 +193,11 @@ TEST(MatrixLayers, Sizes) {
   }
   all.emplace_back(Dims{1, 1100, 1, 24}, Dims{1, 1, 24, 33}, 1);
   all.emplace_back(Dims{1, 33, 33, 3}, Dims{7, 7, 3, 40}, 2);
+  // Three colors: lines of windows multiplied where they lie, in full rows of registers and others.
+  all.emplace_back(Dims{2, 61, 63, 3}, Dims{7, 7, 3, 37}, 2);
+  all.emplace_back(Dims{3, 40, 30, 3}, Dims{5, 5, 3, 16}, 1);
+  all.emplace_back(Dims{1, 33, 32, 3}, Dims{7, 1, 3, 9}, 2);
+  all.emplace_back(Dims{1, 33, 32, 3}, Dims{4, 8, 3, 9}, 3);
   all.emplace_back(Dims{2, 40, 37, 3}, Dims{3, 3, 3, 24}, 2);
   all.emplace_back(Dims{3, 7, 7, 128}, Dims{3, 3, 128, 33}, 1);
   all.emplace_back(Dims{1, 70, 60, 192}, Dims{3, 3, 192, 2}, 1);
