@@ -4,7 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
 namespace smelt::nn {
@@ -93,11 +92,7 @@ StatusOr<std::unique_ptr<BoundKernel>> MatrixBfloat16::Bind(const Int8Window& w,
   TiledSteps steps;
   if (!ClampingStepsOf(fused, bias, addend, &steps)) return nullptr;
   MatrixRows rows(w, sizeof(uint16_t), /*alone=*/true);
-  const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, rows.Packed(weights, transposed, factors, a));
-    DropOriginal(weights);
-    return packed;
-  };
+  const auto pack = [&](Allocator* a) { return rows.Packed(weights, transposed, factors, a); };
   ASSIGN_OR_RETURN(auto packed,
                    packed_.Get(weights, rows.num_segments(), true, KeptAllocator(), pack));
   std::vector<float> start(static_cast<size_t>(rows.num_panels() * kMatrixColumns), 0.0f);

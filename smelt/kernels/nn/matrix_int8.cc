@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "smelt/kernels/common/read_once.h"
-
 namespace smelt::nn {
 namespace {
 
@@ -121,11 +119,7 @@ StatusOr<std::unique_ptr<BoundKernel>> MatrixInt8::Bind(const Int8Window& w, con
   run.addend_flip = steps.numbers.addend_flip;
   run.x_unsigned = x_unsigned;
 
-  const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, rows.Packed(weights, transposed, {}, a));
-    DropOriginal(weights);
-    return packed;
-  };
+  const auto pack = [&](Allocator* a) { return rows.Packed(weights, transposed, {}, a); };
   ASSIGN_OR_RETURN(auto packed,
                    packed_.Get(weights, rows.num_segments(), true, KeptAllocator(), pack));
   return std::make_unique<BoundMatrixInt8>(std::move(rows), std::move(packed), std::move(start),

@@ -7,6 +7,7 @@
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/kept_form.h"
+#include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/nn/narrow_panels.h"
 
 namespace smelt::nn {
@@ -182,10 +183,11 @@ StatusOr<Tensor> MatrixRows::Packed(const Tensor& weights, bool transposed,
     auto* const to = static_cast<char*>(packed.raw());
     if (element_ == 1) {
       PackAs(static_cast<const uint8_t*>(weights.raw()), transposed, to);
-      return OkStatus();
+    } else {
+      ASSIGN_OR_RETURN(const Tensor scaled, ScaledColumns(weights, factors));
+      PackAs(static_cast<const uint16_t*>(scaled.raw()), transposed, to);
     }
-    ASSIGN_OR_RETURN(const Tensor scaled, ScaledColumns(weights, factors));
-    PackAs(static_cast<const uint16_t*>(scaled.raw()), transposed, to);
+    DropOriginal(weights);
     return OkStatus();
   };
   return KeptOrMade(weights,

@@ -35,7 +35,8 @@ class MatrixRows {
   int64_t num_segments() const { return std::ssize(segments_); }
   int64_t bytes_of_panel() const { return std::ssize(segments_) * steps_ * 2 * kMatrixStepWeights; }
   // weights: [kernel_h, kernel_w, depth, units], or [units, depth] of a product where `transposed`,
-  // each column times its factor where there are some (bfloat16). Forms are kept (KeptForm).
+  // each column times its factor where there are some (bfloat16); their pages are given back.
+  // Forms are kept (KeptForm).
   StatusOr<Tensor> Packed(const Tensor& weights, bool transposed, std::span<const float> factors,
                           Allocator* allocator) const;
 
