@@ -246,11 +246,12 @@ void MatrixRows::ForTasks(int64_t images, int64_t rows_of_image, int64_t row_byt
   const bool panels_first = weights + all_rows * (all_rows <= 2 * near ? 1 : chunks) <
                             all_rows + weights * (weights <= near ? 1 : row_tasks);
   if (panels_first) panel_parts = chunks;
-  // Weights that come from farther away than the near cache are asked for while those before them
-  // are multiplied: by all parts of the rows, for the next panels that these are multiplied by.
+  // Weights that nobody has read for a while are asked for while those before them are multiplied:
+  // by the first part of the rows or, where panels come first, by all parts for the next panels
+  // that these are multiplied by.
   PanelRange range;
-  if (weights > near && row_tasks == 1) range.ahead = panels_at_once_;
-  if (weights > near && row_tasks > 1 && panels_first) {
+  range.ahead = panels_at_once_;
+  if (panels_first && row_tasks > 1) {
     range.ahead = RatioUp(panels_, panel_parts);
     range.shares = row_tasks;
   }
@@ -267,7 +268,11 @@ void MatrixRows::ForTasks(int64_t images, int64_t rows_of_image, int64_t row_byt
                         PanelRange panels = range;
                         panels.first = p * panels_ / panel_parts;
                         panels.last = (p + 1) * panels_ / panel_parts;
-                        if (panels.shares > 1) panels.share = part;
+                        if (panels.shares > 1) {
+                          panels.share = part;
+                        } else if (part > 0) {
+                          panels.ahead = 0;
+                        }
                         run(Task{part / row_parts, from, to, panels});
                       }
                       IsaMatrixTiles().end();
