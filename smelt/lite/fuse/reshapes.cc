@@ -145,19 +145,22 @@ int MostToBroadcast(const Node& n) {
       n.Is("tfl.squared_difference") && Fuser::type(n.input(0)) == Dtype::kFloat;
   return KernelRanksOf(by_difference ? OpName("tfl.sub") : n.op_name()).broadcast;
 }
+// Does the reshape that makes `to` of x put dimensions of one in front, and no more?
+bool PutsOnesInFront(const PartialShape& x, const PartialShape& to) {
+  if (!x.known_rank() || !to.known_rank() || x.rank() >= to.rank()) return false;
+  for (int d = 0; d < to.rank(); ++d) {
+    const int from = d - to.rank() + x.rank();
+    if (from < 0 ? to[d] != 1 : to[d] != x[from] || to[d] <= 0) return false;
+  }
+  return true;
+}
 StatusOr<bool> RemoveReshapeOfOperand(Node& n, Fuser& f) {
   for (const int i : {0, 1}) {
     const Endpoint e = n.input(i);
     if (!e.node->Is(kReshapes)) continue;
     const PartialShape x = Fuser::shape(e.node->input(0)), to = Fuser::shape(e);
     const PartialShape other = Fuser::shape(n.input(1 - i));
-    if (!x.known_rank() || x.rank() >= to.rank() || to.rank() > other.rank()) continue;
-    bool in_front = true;
-    for (int d = 0; d < to.rank(); ++d) {
-      const int from = d - to.rank() + x.rank();
-      in_front = in_front && (from < 0 ? to[d] == 1 : to[d] == x[from] && to[d] > 0);
-    }
-    if (!in_front) continue;
+    if (to.rank() > other.rank() || !PutsOnesInFront(x, to)) continue;
     if (const int most = MostToBroadcast(n); other.rank() > most) {
       f.Declined(n, absl::StrCat("kernels broadcast no more than ", most, " dimensions"));
       continue;
@@ -166,6 +169,15 @@ StatusOr<bool> RemoveReshapeOfOperand(Node& n, Fuser& f) {
     return true;
   }
   return false;
+}
+
+// Its operand may have fewer dimensions than its result.
+StatusOr<bool> RemoveReshapeBeforeBroadcast(Node& n, Fuser& f) {
+  const Endpoint e = n.input(0);
+  if (!e.node->Is(kReshapes)) return false;
+  if (!PutsOnesInFront(Fuser::shape(e.node->input(0)), Fuser::shape(e))) return false;
+  f.SetInput(&n, 0, e.node->input(0));
+  return true;
 }
 
 // fully_connected takes rows of any dimensions.
@@ -212,6 +224,10 @@ constexpr Fusion kReshapeFusions[] = {
      "relu(reshape(x)) -> reshape(relu(x)), to where reshapes meet"},
     {"RemoveReshapeOfOperand", kBroadcasting, RemoveReshapeOfOperand,
      "add(reshape(x), y) -> add(x, y), where the reshape puts dimensions of one in front"},
+    {"RemoveReshapeBeforeBroadcast",
+     {"tfl.broadcast_to"},
+     RemoveReshapeBeforeBroadcast,
+     "broadcast_to(reshape(x)) -> broadcast_to(x), past dimensions of one in front"},
     {"RemoveReshapeBeforeProduct",
      {"tfl.fully_connected"},
      RemoveReshapeBeforeProduct,

@@ -320,12 +320,11 @@ LiteEndpoints ShapeOf(Node& n, Legalizer& l) {
 
 // The product of the shape.
 LiteEndpoints Size(Node& n, Legalizer& l) {
-  const LiteOutput scalar = {Dtype::kInt32, PartialShape::Of({})};
-  ASSIGN_OR_RETURN(const Endpoint shape, l.ShapeOf(n.input(0)));
-  ASSIGN_OR_RETURN(const Endpoint size,
-                   l.Add("tfl.reduce_prod", {shape, l.Ints(std::vector<int64_t>{0})}, {}, scalar));
-  OperatorChain c(l);  // no operator multiplies int64
-  return c.Done(n.output_types[0] == Dtype::kInt32 ? size : c.Cast(size, n.output_types[0]));
+  const Dtype type = n.output_types[0];
+  ASSIGN_OR_RETURN(const Endpoint shape,
+                   l.Add("tfl.shape", {n.input(0)}, Options({{"out_type", type}}),
+                         {type, PartialShape::Of({l.rank(n.input(0))})}));
+  return One(l.Add("tfl.reduce_prod", {shape, l.Ints(std::vector<int64_t>{0})}, {}, l.OutputOf(n)));
 }
 
 LiteEndpoints Range(Node& n, Legalizer& l) {
