@@ -116,6 +116,8 @@ def binary(r):
         yield case(op, np.zeros((0, 2), np.int32), i32([1, 0]), name="zero_unused")
         yield case(op, i64([7, -7, 7, -7, 6, -6]), i64([2, 2, -2, -2, -3, -3]), name="signs")
         yield case(op, f(7.5, -7.5, 7.5, -7.5, 1, -1), f(2, 2, -2, -2, np.inf, np.inf), name="signs")
+    for t in HALVES:
+        yield case("TruncateDiv", array(t, [-1.09375, 10.984375, 2047.5, 7]), array(t, [0.0996094, 1, 1, 2]), name="rounds_" + t)
     for t in ["int32", "int64"]:
         yield case("FloorDiv", array(t, [np.iinfo(np_type(t)).min]), array(t, [-1]), name="wrap_" + t)
     for t in SIGNED + ["uint8", "uint32"]:

@@ -44,6 +44,7 @@ def more(r):
     for pad in ("SAME", "VALID"):
         yield case("ExtractVolumePatches", count(2, 3, 2, 3, 1), ksizes=[1, 2, 1, 2, 1], strides=[1, 2, 1, 2, 1], padding=pad)
     yield case("ExtractVolumePatches", count(0, 3, 3, 3, 1), ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding="VALID")
+    yield case("ExtractVolumePatches", count(1, 6, 3, 5, 1), ksizes=[1, 1, 2, 1, 1], strides=[1, 4, 3, 5, 1], padding="SAME", name="gaps")
     yield case("ExtractVolumePatches", count(3, 3, 3, 1), ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding="VALID", error="")
     yield case("ExtractVolumePatches", count(1, 1, 3, 3, 1), ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding="VALID")
 

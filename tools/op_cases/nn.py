@@ -195,6 +195,10 @@ def more(r):
             yield case(op, r.numbers(t, (0, 3, 3, 3, 1)), ksize=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding="VALID", name=t)
             yield case(op, r.numbers(t, (1, 1, 1, 1, 3)), ksize=[1, 1, 1, 1, 1], strides=[1, 1, 1, 1, 1], padding="VALID", name=t)
             yield case(op, r.numbers(t, (2, 2, 3, 2, 2)), ksize=[1, 3, 3, 3, 1], strides=[1, 2, 2, 2, 1], padding="SAME", name=t)
+            for depth in (1, 32):  # windows with gaps between them
+                x = array(t, np.arange(9 * depth) * 7 % 113, (1, 3, 3, 1, depth))
+                yield case(op, x, ksize=[1, 1, 2, 1, 1], strides=[1, 3, 1, 1, 1], padding="SAME", name=t + "_gaps")
+                yield case(op, x, ksize=[1, 1, 1, 1, 1], strides=[1, 2, 3, 5, 1], padding="SAME", name=t + "_gaps")
     for t in ("float", "double", "half", "bfloat16"):
         tol = {"half": (5e-3, 5e-3), "bfloat16": (4e-2, 4e-2)}.get(t)
         for pad, n in (("SAME", 4), ("VALID", 5)):

@@ -104,6 +104,7 @@ def scans(r):
         yield case(op, array("float", [1, np.inf, -1, np.nan, 2]), i32(0), name="nan")
         yield case(op, array("float", [-np.inf, -np.inf, 1]), i32(0), name="minus_inf")
         yield case(op, array("float", [np.inf, np.inf, -np.inf]), i32(0), name="inf")
+        yield case(op, array("float", [2, np.nan, 1, -3]), i32(0), name="nan_between")
         yield case(op, r.normal((3, 40)), i32(0), name="wide")
         yield case(op, r.normal((2, 3)), i32(2), error="Expected scan axis in the range [-2, 2), but got 2")
         yield case(op, r.normal((2, 3)), i32([0]), error="must be a scalar")
@@ -152,6 +153,7 @@ def search(r):
             yield case("HistogramFixedWidth", r.numbers(t, (20,)), array(t, [-3, 3]), i32(5), dtype=out, name=t)
     yield case("HistogramFixedWidth", r.normal((2, 5)), array("float", [0, 1]), i32(4), name="clamps")
     yield case("HistogramFixedWidth", array("float", [0, 1, 2, 5]), array("float", [0, 5]), i32(5), name="bounds")
+    yield case("HistogramFixedWidth", np.arange(-18, 17), np.array([-18, 16]), i32(20), name="rounded_step")
     yield case("HistogramFixedWidth", np.zeros((0,), np.float32), array("float", [0, 5]), i32(3), name="empty")
     yield case("HistogramFixedWidth", r.normal((3,)), array("float", [0, 1, 2]), i32(3),
                error="value_range should be a vector of 2 elements")

@@ -31,6 +31,8 @@ def cases(r):
             far = near[t] if op in BESSEL else (5e-4, 1e-4) if t == "float" else (1e-8, 1e-10)
             yield case(op, np.array(large, d), name=t + "_large", tol=far)
             yield case(op, np.array([1e-30, 1e-8, 1e-5], d), name=t + "_tiny", tol=near[t])
+    for t in FLOATS:
+        yield case("Dawsn", np.array([1e8, -1e8, 1e9, -1e9, 1e10, -1e10], np_type(t)), name=t + "_sign", tol=(1e-4, 0))
     op = "IgammaGradA"
     for t in FLOATS:
         d = np_type(t)

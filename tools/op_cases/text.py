@@ -18,6 +18,7 @@ def elementwise(r):
     for op in ("StringLower", "StringUpper"):
         yield case(op, S("aBc", "", "\xc4 x", b"\xff"))
         yield case(op, S("aBc", "", "\xc4\xe4 x\xdf", "\u03a3\u0394 \u0416\u0436 \U00010400\U00010428", b"\xffB"), encoding="utf-8")
+        yield case(op, S(b"\0", b"aB\0cD"), encoding="utf-8", name="zero_byte")
         yield case(op, S("a"), encoding="x", error="only utf-8 or '' (no encoding) is supported, received x")
         yield case(op, np.zeros((2, 0), object))
     yield case("StringStrip", S(" \t\n a b \r\v\f ", "", "x", "   "))
@@ -56,6 +57,7 @@ def elementwise(r):
     yield fmt(np.arange(30.0).reshape(5, 3, 2), s0("s"), np.array(True), template="{}{} {}.", summarize=2)
     yield fmt(np.arange(12.0).reshape(2, 3, 2), template="{}", summarize=-1)
     yield fmt(np.float64([1.23456789012, 1e10, 1e-7, np.nan]), np.float32(0.1), template="{} {}", summarize=9)
+    yield fmt(s0("s"), i32(3), i32([1, 2]), template="{} {} {}", summarize=0)
 
 
 def regexes(r):
@@ -77,6 +79,9 @@ def regexes(r):
         yield replace(S("abc", "aXa"), "(a)(.)", "\\2\\1", replace_global=False)
         yield replace(S("abc", "aXa"), "", "-")
         yield replace(S("abc", "aXa"), "a", "\\1")
+        for rewrite in ("<\\1\\q>", "x\\", "\\2\\1\\", "\\3\\"):
+            for everywhere in (False, True):
+                yield replace(S("lead ab cab", "x", ""), "(a)(b)?", rewrite, replace_global=everywhere)
         yield replace(S("abc"), "a(", "x", error="Invalid pattern: a(, error: missing ): a(")
     yield case("RegexFullMatch", S("a"), S("a", "b"), error="Pattern must be scalar, but received [2]")
     yield case("RegexReplace", S("a"), s0("a"), S("a", "b"), error="Rewrite must be scalar, but received [2]")

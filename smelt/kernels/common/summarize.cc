@@ -143,6 +143,7 @@ std::string SummarizeFirst(const Tensor& t, int64_t limit) {
 std::string SummarizeEnds(const Tensor& t, int64_t ends) {
   const int64_t n = t.num_elements();
   ends = ends < 0 ? n : std::min(ends, n);
+  if (t.rank() == 0 && ends == 0) return "...";
   std::string out;
   AppendEnds(t, 0, ends, 0, &out);
   return out;

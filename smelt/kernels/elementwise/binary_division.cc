@@ -51,6 +51,14 @@ struct DivFloor {
     }
   }
 };
+// Quotients that are rounded to the narrow type before they lose their fraction.
+template <typename Narrow, typename F>
+struct DivNarrow {
+  template <typename T>
+  static T Of(T a, T b) {
+    return F::Of(static_cast<float>(static_cast<Narrow>(a / b)), 1.0f);
+  }
+};
 struct DivNoNanOf {
   template <typename T>
   static T Of(T a, T b) {
@@ -106,7 +114,10 @@ StatusOr<std::unique_ptr<KernelState>> PrepareDivision(const Node& node) {
       loops = ComplexLoops<DivReal>(t);
     }
   } else if (node.Is("TruncateDiv")) {
-    loops = IntOrFloatLoops<DivTruncate>(IntegerBinary::kDivTruncate, t);
+    loops = t == Dtype::kHalf ? LoopsAmong<DivNarrow<Half, DivTruncate>, float>(Dtype::kFloat)
+            : t == Dtype::kBfloat16
+                ? LoopsAmong<DivNarrow<Bfloat16, DivTruncate>, float>(Dtype::kFloat)
+                : IntOrFloatLoops<DivTruncate>(IntegerBinary::kDivTruncate, t);
   } else if (node.Is("FloorDiv")) {
     loops = IntOrFloatLoops<DivFloor>(IntegerBinary::kDivFloor, t);
   } else if (node.Is("FloorMod")) {

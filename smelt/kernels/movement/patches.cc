@@ -64,7 +64,9 @@ Status RunPatches(OpContext& ctx) {
     const int64_t window = (s.size[d] - 1) * s.rate[d] + 1;  // both are below 2**31
     if (s.same) {
       count[d] = (in + stride - 1) / stride;
-      before[d] = std::max<int64_t>(0, ((count[d] - 1) * stride + window - in)) / 2;
+      const int64_t beside = (count[d] - 1) * stride + window - in;
+      // Windows with gaps between them: in a volume TensorFlow skips half of the last gap in front.
+      before[d] = (m == 3 ? beside : std::max<int64_t>(0, beside)) / 2;
     } else {
       // A window larger than the image gives no patches, and an error only if larger by over a
       // stride.

@@ -217,8 +217,13 @@ StatusOr<PoolProblem> MakePoolProblem(const PoolAttrs& a, const Shape& input) {
                                " needs to be smaller than the window size ", k);
       }
     }
-    ASSIGN_OR_RETURN(const WindowSpan s, SpanOf(input[first + i], k, 1, a.strides[first + i],
-                                                a.padding, before, after));
+    ASSIGN_OR_RETURN(WindowSpan s, SpanOf(input[first + i], k, 1, a.strides[first + i], a.padding,
+                                          before, after));
+    if (a.spatial == 3 && !a.gradient && a.padding == Padding::kSame && s.out > 0) {
+      // Windows with gaps between them: TensorFlow skips half of the last gap in front.
+      const int64_t beside = (s.out - 1) * a.strides[first + i] + k - input[first + i];
+      if (beside < 0) s.before = beside / 2, s.after = beside - s.before;
+    }
     p.in.push_back(input[first + i]);
     p.kernel.push_back(k);
     p.strides.push_back(a.strides[first + i]);

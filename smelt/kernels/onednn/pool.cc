@@ -48,6 +48,7 @@ StatusOr<onednn::Plan> PoolPlan(PoolState& state, nn::PoolKind kind, const nn::P
                                 Dtype dtype, const Shape& x) {
   using onednn::Layout;
   using onednn::Primitive;
+  if (std::ranges::any_of(p.pad_before, [](int64_t pad) { return pad < 0; })) return nullptr;
   onednn::PlanKey key = onednn::MakePlanKey({&x});
   key.push_back(static_cast<int64_t>(dtype));
   for (const Dims* d : {&p.pad_before, &p.pad_after}) key.insert(key.end(), d->begin(), d->end());

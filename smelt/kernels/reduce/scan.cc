@@ -41,8 +41,8 @@ V ScanStep(V a, V b) {
       return a * b;
     }
   } else {
-    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<V>::quiet_NaN();
-    const V high = std::max(a, b), low = std::min(a, b);
+    // The running value a stands for a NaN b, as in TensorFlow.
+    const V high = a < b ? b : a, low = b < a ? b : a;
     if (high == -std::numeric_limits<V>::infinity()) return high;
     return high + std::log1p(std::exp(low - high));
   }

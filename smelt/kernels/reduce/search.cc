@@ -86,7 +86,9 @@ Status CountBins(const Tensor& values, const Tensor& range, int64_t nbins,
                            low, ", ", high, "]'");
   }
   const double base = static_cast<double>(low);
-  const double step = (static_cast<double>(high) - base) / static_cast<double>(nbins);
+  // Rounded as TensorFlow does, for values at the edge of two bins.
+  const auto bins = static_cast<double>(nbins);
+  const double step = static_cast<double>(high) / bins - base / bins;
   const double last = static_cast<double>(nbins - 1);
   for (const T& v : values.flat<T>()) {
     if (v != v) return InvalidArgument("Histogram values must not contain NaN");

@@ -71,6 +71,18 @@ Status RunFullMatch(OpContext& ctx) {
   return OkStatus();
 }
 
+// What RE2 writes for a match before it comes to an escape that means nothing.
+std::string UsablePart(const std::string& rewrite) {
+  size_t at = 0;
+  while ((at = rewrite.find('\\', at)) != std::string::npos) {
+    if (at + 1 == rewrite.size()) break;
+    const char c = rewrite[at + 1];
+    if (c != '\\' && !absl::ascii_isdigit(static_cast<unsigned char>(c))) break;
+    at += 2;
+  }
+  return rewrite.substr(0, at);
+}
+
 Status RunReplace(OpContext& ctx) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const RE2> regex, RegexInput(ctx));
   const auto& state = ctx.state<RegexState>();
@@ -85,9 +97,18 @@ Status RunReplace(OpContext& ctx) {
   const Tensor& in = ctx.input(0);
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   auto* p = out->data<std::string>();
-  // A rewrite with groups that the pattern lacks would print an error for every match.
+  // RE2 leaves a text alone when the rewrite has groups that the pattern lacks or, for one
+  // replacement, a wrong escape; replacing all, it ends each at that escape. It would print an
+  // error for every match.
   std::string error;
-  const bool usable = regex->CheckRewriteString(Piece(*rewrite), &error);
+  bool usable = regex->CheckRewriteString(Piece(*rewrite), &error);
+  std::string part;
+  if (!usable && state.replace_global &&
+      RE2::MaxSubmatch(Piece(*rewrite)) <= regex->NumberOfCapturingGroups()) {
+    part = UsablePart(*rewrite);
+    rewrite = &part;
+    usable = true;
+  }
   for (const std::string& s : in.flat<std::string>()) {
     *p = s;
     if (usable) {

@@ -70,8 +70,8 @@ Status RunCase(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   auto* p = out->data<std::string>();
   for (const std::string& s : in.flat<std::string>()) {
-    ASSIGN_OR_RETURN(const std::u16string mapped,
-                     kUpper ? UnicodeUpper(Utf16Of(s)) : UnicodeLower(Utf16Of(s)));
+    const std::u16string text = Utf16Of(s.c_str());  // TensorFlow's ends at a zero byte, too
+    ASSIGN_OR_RETURN(const std::u16string mapped, kUpper ? UnicodeUpper(text) : UnicodeLower(text));
     *p++ = Utf8Of(mapped);
   }
   return OkStatus();
