@@ -274,6 +274,15 @@ LiteEndpoints Pool3D(Node& n, Legalizer& l) {
   const PartialShape in = l.shape(n.input(0)), out = l.shape({&n, 0});
   if (in.rank() != 5 || out.rank() != 5) return Unimplemented("the rank of its input is not known");
   const std::string padding = n.String("padding");
+  for (int d = 1; d <= 3 && padding == "SAME"; ++d) {
+    const auto i = static_cast<size_t>(d);
+    // What TensorFlow leaves out in front and behind, half each.
+    const bool known = in[d] > 0 && out[d] > 0;
+    if (window[i] < strides[i] && (!known || in[d] - (out[d] - 1) * strides[i] - window[i] > 1)) {
+      return Unimplemented(
+          "its windows have gaps, of which the first ones begin behind the volume");
+    }
+  }
   const int64_t many = in[0] < 0 || in[1] < 0 ? -1 : in[0] * in[1];
   const int64_t plane = out[2] < 0 || out[3] < 0 ? -1 : out[2] * out[3];
   ASSIGN_OR_RETURN(Endpoint e, WithSizes(n.input(0), {many, in[2], in[3], in[4]}, l));
