@@ -28,14 +28,10 @@ class BoundMatrixBfloat16 final : public BoundKernel {
               [&](const MatrixRun& part, const MatrixRows::PanelRange& panels) {
                 Bfloat16MatrixRun run = run_;
                 static_cast<MatrixRun&>(run) = part;
-                rows_.ForPanels(panels, [&](const MatrixRows::Panels& p) {
-                  run.weights = static_cast<const char*>(weights_->raw()) + p.weights;
-                  run.start = start_.data() + p.column;
-                  run.columns = p.columns;
-                  run.ahead = static_cast<const char*>(weights_->raw()) + p.ahead;
-                  run.ahead_bytes = p.ahead_bytes;
-                  run.y = static_cast<uint16_t*>(outputs[0]) + p.column;
-                  run.addend = addend == nullptr ? nullptr : addend + p.column;
+                rows_.ForPanels(panels, weights_->raw(), &run, [&](int64_t column) {
+                  run.start = start_.data() + column;
+                  run.y = static_cast<uint16_t*>(outputs[0]) + column;
+                  run.addend = addend == nullptr ? nullptr : addend + column;
                   IsaMatrixTiles().run_bfloat16(run);
                 });
               });

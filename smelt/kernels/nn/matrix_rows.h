@@ -51,25 +51,24 @@ class MatrixRows {
   // the tiles. `zero`: each byte of a number beside the image.
   using RunFn = absl::FunctionRef<void(const MatrixRun&, const PanelRange&)>;
   void Run(const void* x, uint8_t zero, void* scratch, RunFn run) const;
-  // Panels that the same rows are multiplied by one after another, as their weights stay in the
-  // nearest cache.
-  struct Panels {
-    int64_t weights;                     // bytes in front of theirs
-    int64_t column, columns;             // the first, and those that are written
-    int64_t ahead = 0, ahead_bytes = 0;  // of the weights, that are asked for meanwhile
-  };
+  // Calls multiply(first column) for panels that the same rows are multiplied by one after another,
+  // as their weights stay in the nearest cache. `run` has all of it that is the panels' by then;
+  // `weights`: those of all panels.
   template <typename F>
-  void ForPanels(const PanelRange& range, F&& run) const {
+  void ForPanels(const PanelRange& range, const void* weights, MatrixRun* run, F&& multiply) const {
+    const auto* all = static_cast<const char*>(weights);
     for (int64_t p = range.first; p < range.last; p += panels_at_once_) {
       const int64_t end = std::min(p + panels_at_once_, range.last), column = p * kMatrixColumns;
       const int64_t next = p + range.ahead, most = std::min(end - p, panels_ - next);
-      Panels panels = {p * bytes_of_panel(), column,
-                       std::min(end * kMatrixColumns, image_.w.units) - column};
+      run->weights = all + p * bytes_of_panel();
+      run->columns = std::min(end * kMatrixColumns, image_.w.units) - column;
+      run->ahead = nullptr;
+      run->ahead_bytes = 0;
       if (range.ahead > 0 && most > 0) {
-        panels.ahead_bytes = most * bytes_of_panel() / range.shares;
-        panels.ahead = next * bytes_of_panel() + range.share * panels.ahead_bytes;
+        run->ahead_bytes = most * bytes_of_panel() / range.shares;
+        run->ahead = all + next * bytes_of_panel() + range.share * run->ahead_bytes;
       }
-      run(panels);
+      multiply(column);
     }
   }
 
