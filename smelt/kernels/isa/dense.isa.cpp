@@ -22,8 +22,8 @@ constexpr int kTallRows = kVecRegisters == 32 ? 2 * kTileRows : kTileRows;
 constexpr int64_t kNearWeights = int64_t{1} << 17;
 // Floats; more are not in the nearest cache when they are read again.
 constexpr int64_t kNearestWeights = int64_t{1} << 13;
-// Rows of weights that high tiles ask for ahead: they read some vectors of each, a step that
-// processors do not foresee.
+// Rows of weights that tiles of several rows ask for ahead: high ones read some vectors of each, a
+// step that processors do not foresee. One row is read as fast as the second cache gives.
 constexpr int kRowsAhead = 16;
 
 // The first `count` floats of p, zeros after them.
@@ -68,6 +68,8 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
       const int64_t left = columns - v * kLanes;
       for (int m = 0; m < M; ++m) {
         const float* from = start.sums + m * start.step + v * kLanes;
+        // The next panel's sums come from wherever the values lie that are added.
+        if (kAhead) __builtin_prefetch(from + kPanel);
         acc[0][m][v] = left >= kLanes ? LoadVec(from) : LoadPart(from, left > 0 ? left : 0);
       }
     }
@@ -136,8 +138,8 @@ inline __attribute__((always_inline)) void Rows(const float* x, int64_t ldx, int
     const int64_t from = v * kLanes;
     const Start sums = {start.sums == nullptr ? nullptr : start.sums + from, start.step};
     // Without rows there need not be a matrix.
-    Tile<M, kVecs, kUnrolled, kFar && (M > kTileRows)>(x, ldx, k, k > 0 ? w + from : w, ldw, full_k,
-                                                       sums, y + from, ldy, columns - from);
+    Tile<M, kVecs, kUnrolled, kFar && (M > 1)>(x, ldx, k, k > 0 ? w + from : w, ldw, full_k, sums,
+                                               y + from, ldy, columns - from);
   }
 }
 
