@@ -212,6 +212,26 @@ TEST(SavedModelTest, TheRunPartIsWhatRequestsReach) {
   EXPECT_EQ(graph.library()->gradients.size(), 1u);
 }
 
+// It is left where it lies, and yet one that does not parse is refused.
+TEST(SavedModelTest, ObjectGraphOfTheRunPart) {
+  TempDir dir;
+  ASSERT_TRUE(WriteFileAtomically(dir.path() + "/saved_model.pbtxt", kModel).ok());
+  auto whole = ReadSavedModel(dir.path());
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  std::string bytes = *SerializeSavedModel(*whole);
+  auto part = ParseSavedModel(bytes, ModelPart::kToRun);
+  ASSERT_TRUE(part.ok()) << part.status();
+  EXPECT_NE(part->meta_graphs[0].object_graph, "");
+  EXPECT_EQ(part->meta_graphs[0].object_graph, whole->meta_graphs[0].object_graph);
+
+  const size_t root = bytes.rfind("root");
+  ASSERT_NE(root, std::string::npos);
+  bytes[root - 1] = 100;  // its length
+  const Status refused = ParseSavedModel(bytes).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ParseSavedModel(bytes, ModelPart::kToRun).status(), refused);
+}
+
 // Any bytes are parsed or refused; a model that parses can be written and read again.
 void Feed(const std::string& bytes) {
   auto model = ParseSavedModel(bytes);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "google/protobuf/arena.h"
+#include "smelt/base/parallel.h"
 #include "smelt/wire/proto/proto_internal.h"
 #include "smelt/wire/proto/saved_model.pb.h"
 
@@ -81,12 +82,13 @@ struct BothGraphs {
 StatusOr<BothGraphs> ParseBoth(const std::string& object_graph,
                                const std::string& checkpoint_graph) {
   BothGraphs both;
-  if (!both.saved.ParseFromString(object_graph)) {
-    return DataLoss("the model's object graph does not parse");
-  }
-  if (!both.checkpoint.ParseFromString(checkpoint_graph)) {
-    return DataLoss("the checkpoint's object graph does not parse");
-  }
+  bool saved = false, checkpoint = false;
+  ParallelFor(2, 1, [&](int64_t begin, int64_t end) {
+    if (begin == 0) saved = both.saved.ParseFromString(object_graph);
+    if (end == 2) checkpoint = both.checkpoint.ParseFromString(checkpoint_graph);
+  });
+  if (!saved) return DataLoss("the model's object graph does not parse");
+  if (!checkpoint) return DataLoss("the checkpoint's object graph does not parse");
   return both;
 }
 

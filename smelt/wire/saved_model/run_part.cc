@@ -1,5 +1,7 @@
 #include "smelt/wire/saved_model/run_part.h"
 
+#include <google/protobuf/arena.h>
+
 #include <algorithm>
 #include <atomic>
 #include <climits>
@@ -183,8 +185,9 @@ std::vector<std::string> NamedBy(const tensorflow::MetaGraphDef& meta) {
 // FunctionDefLibrary {repeated FunctionDef function = 1; repeated GradientDef gradient = 2}
 class RunPart {
  public:
-  bool Read(absl::string_view graph, const tensorflow::MetaGraphDef& meta,
-            tensorflow::GraphDef* out) {
+  // `object_graph` is to parse, too.
+  bool Read(absl::string_view graph, absl::string_view object_graph,
+            const tensorflow::MetaGraphDef& meta, tensorflow::GraphDef* out) {
     std::string rest, library_rest;
     bool ok = true;
     int libraries = 0;
@@ -213,33 +216,32 @@ class RunPart {
       gradients_[g.function_name()] = g.gradient_func();
     }
     if (!FindNodes(meta) || !FindFunctions()) return false;
-    return Parse(out);
+    return Parse(object_graph, out);
   }
 
  private:
   // What is needed, which is most of the message: functions and runs of nodes by all threads.
-  bool Parse(tensorflow::GraphDef* out) const {
+  bool Parse(absl::string_view object_graph, tensorflow::GraphDef* out) const {
     struct Piece {
       absl::string_view bytes;
-      tensorflow::NodeDef* node;
-      tensorflow::FunctionDef* function;
+      google::protobuf::MessageLite* to;
     };
-    std::vector<Piece> pieces;
+    google::protobuf::Arena arena;
+    std::vector<Piece> pieces = {
+        {object_graph,
+         google::protobuf::Arena::CreateMessage<tensorflow::SavedObjectGraph>(&arena)}};
     for (const FunctionFields& f : functions_) {
-      if (f.needed) pieces.push_back({f.bytes, nullptr, out->mutable_library()->add_function()});
+      if (f.needed) pieces.push_back({f.bytes, out->mutable_library()->add_function()});
     }
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (needed_[i]) pieces.push_back({nodes_[i], out->add_node(), nullptr});
+      if (needed_[i]) pieces.push_back({nodes_[i], out->add_node()});
     }
     std::ranges::stable_sort(pieces, std::greater(), [](const Piece& p) { return p.bytes.size(); });
     std::atomic<size_t> next = 0;
     std::atomic<bool> ok = true;
     RunTeam(Threads(), [&] {
       for (size_t i; ok && (i = next++) < pieces.size();) {
-        const Piece& p = pieces[i];
-        if (!(p.node != nullptr ? ParseField(p.bytes, p.node) : ParseField(p.bytes, p.function))) {
-          ok = false;
-        }
+        if (!ParseField(pieces[i].bytes, pieces[i].to)) ok = false;
       }
     });
     return ok;
@@ -317,8 +319,10 @@ class RunPart {
 
 }  // namespace
 
-// SavedModel {repeated MetaGraphDef meta_graphs = 2 {GraphDef graph_def = 2}}
-bool ParseRunPart(absl::string_view bytes, tensorflow::SavedModel* model) {
+// SavedModel {repeated MetaGraphDef meta_graphs = 2 {GraphDef graph_def = 2;
+//                                                    SavedObjectGraph object_graph_def = 7}}
+bool ParseRunPart(absl::string_view bytes, tensorflow::SavedModel* model,
+                  std::vector<absl::string_view>* object_graphs) {
   QuietProtobuf();
   Names metas;
   std::string rest;
@@ -328,15 +332,21 @@ bool ParseRunPart(absl::string_view bytes, tensorflow::SavedModel* model) {
   });
   if (!parsed || !ParseField(rest, model)) return false;
   for (const absl::string_view meta : metas) {
-    Names graphs;
+    Names graphs, objects;
     rest.clear();
-    const bool ok = ForEachField(meta, &rest, [&](uint32_t number, absl::string_view graph) {
-      if (number == 2) graphs.push_back(graph);
-      return number == 2;
+    const bool ok = ForEachField(meta, &rest, [&](uint32_t number, absl::string_view value) {
+      if (number == 2) graphs.push_back(value);
+      if (number == 7) objects.push_back(value);
+      return number == 2 || number == 7;
     });
     tensorflow::MetaGraphDef* to = model->add_meta_graphs();
-    if (!ok || graphs.size() != 1 || !ParseField(rest, to)) return false;
-    if (!RunPart().Read(graphs[0], *to, to->mutable_graph_def())) return false;
+    // An object graph without bytes is one that is there, which the reader of the whole keeps.
+    const bool plain = objects.empty() || (objects.size() == 1 && !objects[0].empty());
+    if (!ok || graphs.size() != 1 || !plain || !ParseField(rest, to)) return false;
+    object_graphs->push_back(objects.empty() ? absl::string_view() : objects[0]);
+    if (!RunPart().Read(graphs[0], object_graphs->back(), *to, to->mutable_graph_def())) {
+      return false;
+    }
   }
   return true;
 }

@@ -222,8 +222,15 @@ StatusOr<SavedModel> ParseSavedModelNamed(absl::string_view bytes, ModelForm for
   if (part == ModelPart::kToRun && form == ModelForm::kBinary) {
     auto model =
         OnArena<tensorflow::SavedModel>([&](tensorflow::SavedModel* proto) -> StatusOr<SavedModel> {
-          if (!ParseRunPart(bytes, proto)) return DataLoss("no part of it can be told apart");
-          return TakeSavedModel(proto);
+          std::vector<absl::string_view> object_graphs;
+          if (!ParseRunPart(bytes, proto, &object_graphs)) {
+            return DataLoss("no part of it can be told apart");
+          }
+          ASSIGN_OR_RETURN(SavedModel taken, TakeSavedModel(proto));
+          for (size_t i = 0; i < object_graphs.size(); ++i) {
+            taken.meta_graphs[i].object_graph = std::string(object_graphs[i]);
+          }
+          return taken;
         });
     // What is wrong is said of the whole.
     if (model.ok()) return model;
