@@ -1,7 +1,7 @@
 // Variable bundles: bytes as TensorFlow writes them, turns through disk, and merging.
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <stop_token>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -159,8 +159,9 @@ TEST_F(BundleTest, VerifiedAhead) {
   for (const int after_ms : {-1, 0, 2, 1000}) {
     auto reader = Open(Path("ahead"));
     reader->LeavePages(after_ms << 20);
-    std::atomic<bool> stop = after_ms < 0;
-    std::thread ahead([&] { reader->VerifyAhead(stop); });
+    std::stop_source stop;
+    if (after_ms < 0) stop.request_stop();
+    std::thread ahead([&] { reader->VerifyAhead(stop.get_token()); });
     std::thread other([&] {
       for (const auto& [name, value] : tensors) ExpectReads(*reader, name, value);
     });
@@ -169,7 +170,7 @@ TEST_F(BundleTest, VerifiedAhead) {
     }
     if (after_ms < 1000) {
       absl::SleepFor(absl::Milliseconds(after_ms));
-      stop = true;
+      stop.request_stop();
     }
     ahead.join();
     other.join();
@@ -177,9 +178,8 @@ TEST_F(BundleTest, VerifiedAhead) {
     for (const auto& [name, value] : tensors) ExpectReads(*reader, name, value);
   }
   auto unread = Open(Path("ahead"));
-  const std::atomic<bool> never = false;
   unread->LeavePages(int64_t{1} << 40);
-  unread->VerifyAhead(never);
+  unread->VerifyAhead({});
   unread->DropUnread();
   for (const auto& [name, value] : tensors) ExpectReads(*unread, name, value);
 }

@@ -88,9 +88,10 @@ TEST_F(FormsFileTest, CheckedAhead) {
   ASSERT_TRUE(WriteFileAtomically(forms->path(), bytes).ok());
   for (const bool stopped : {true, false}) {
     const auto again = FormsFile::Open(dir_, "model");
-    const std::atomic<bool> stop = stopped;
+    std::stop_source stop;
+    if (stopped) stop.request_stop();
     std::vector<std::thread> threads;
-    threads.emplace_back([&] { again->CheckAhead(stop); });
+    threads.emplace_back([&] { again->CheckAhead(stop.get_token()); });
     for (int t = 0; t < 3; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < 29; ++i) EXPECT_EQ(Text(again->Find(key(i), form(i).size())), form(i));

@@ -11,10 +11,12 @@
 namespace smelt {
 
 // RESOURCE_EXHAUSTED when the system gives no thread. REQUIRES: `body` does not throw.
-template <typename Body>
-StatusOr<std::thread> StartThread(Body body) {
+// As a std::jthread it may take a std::stop_token, and is told to stop and waited for when the
+// thread's object ends.
+template <typename Thread = std::thread, typename Body>
+StatusOr<Thread> StartThread(Body body) {
   try {
-    return std::thread(std::move(body));
+    return Thread(std::move(body));
   } catch (const std::system_error& e) {
     return ResourceExhausted("the system gives no thread: ", e.what());
   }

@@ -189,7 +189,7 @@ bool FormsFile::Check(Stored& stored, const MappedFile& file) {
   return good;
 }
 
-void FormsFile::CheckAhead(const std::atomic<bool>& stop) {
+void FormsFile::CheckAhead(const std::stop_token& stop) {
   std::vector<Stored*> all;
   std::shared_ptr<const MappedFile> file;
   {
@@ -203,7 +203,7 @@ void FormsFile::CheckAhead(const std::atomic<bool>& stop) {
   // The longest first: nobody waits long for one at the end.
   std::ranges::sort(all, std::greater(), &Stored::size);
   for (Stored* stored : all) {
-    if (stop) return;
+    if (stop.stop_requested()) return;
     {
       absl::MutexLock lock(&mutex_);
       if (stored->state != State::kUnknown) continue;

@@ -10,10 +10,10 @@
 #define SMELT_IO_FORMS_FILE_H_
 
 #include <array>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -52,7 +52,7 @@ class FormsFile {
   std::optional<KeptBytes> Find(absl::string_view what, size_t size);
   // Checks the forms, so that finding them does not: for a thread beside those that will. Returns
   // when all are checked, or soon after `stop`.
-  void CheckAhead(const std::atomic<bool>& stop);
+  void CheckAhead(const std::stop_token& stop);
   // Keeps the bytes, which nobody changes any more.
   void Add(absl::string_view what, KeptBytes bytes);
 

@@ -22,25 +22,18 @@ ModelCache::ModelCache(const std::string& folder, const std::string& dir) {
                            absl::StrCat("variables\n", program, Sha256((*index)->bytes()), "\n"));
   KeepFormsOf(prefix + ".data-", forms_);
   if (NumCores() == 1) return;
-  auto thread = StartThread([this] {
+  auto thread = StartThread<std::jthread>([this](const std::stop_token& stop) {
     const ScopedThreads alone(1);
-    forms_->CheckAhead(stop_);
+    forms_->CheckAhead(stop);
   });
-  if (thread.ok()) thread_ = *std::move(thread);
-}
-
-ModelCache::~ModelCache() { StopChecking(); }
-
-void ModelCache::StopChecking() {
-  stop_ = true;
-  if (thread_.joinable()) thread_.join();
+  if (thread.ok()) checks_ = *std::move(thread);
 }
 
 std::vector<std::string> ModelCache::Save() {
   std::vector<std::string> out;
   if (!no_forms_.empty()) out.push_back(no_forms_);
   if (forms_ == nullptr) return out;
-  StopChecking();
+  checks_ = {};
   const Status saved = forms_->Save();
   out = forms_->TakeWarnings();
   if (!saved.ok()) out.push_back(absl::StrCat("nothing is cached: ", saved.message()));

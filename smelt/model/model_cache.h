@@ -2,7 +2,6 @@
 #ifndef SMELT_MODEL_MODEL_CACHE_H_
 #define SMELT_MODEL_MODEL_CACHE_H_
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -18,7 +17,6 @@ class ModelCache {
   // For what is loaded from the SavedModel's folder `dir` while this object lives. An empty
   // `folder`: nothing is kept.
   ModelCache(const std::string& folder, const std::string& dir);
-  ~ModelCache();
   ModelCache(const ModelCache&) = delete;
 
   // Writes what is new. What could not be kept or not be used, for people: answers do not depend
@@ -26,13 +24,10 @@ class ModelCache {
   std::vector<std::string> Save();
 
  private:
-  void StopChecking();
-
   std::shared_ptr<FormsFile> forms_;  // nullptr: nothing is kept
   std::string no_forms_;              // why, where something was to be kept
   // Checks what was kept while the model's graph is read, which takes one thread.
-  std::atomic<bool> stop_ = false;
-  std::thread thread_;
+  std::jthread checks_;
 };
 
 }  // namespace smelt

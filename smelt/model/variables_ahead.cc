@@ -15,13 +15,13 @@ VariablesAhead::VariablesAhead(const std::string& dir, const SessionOptions& opt
   if (!reader.ok()) return;
   reader_ = *std::move(reader);
   reader_->LeavePages(soon);
-  auto thread = StartThread([this] { reader_->VerifyAhead(stop_); });
+  auto thread = StartThread<std::jthread>(
+      [this](const std::stop_token& stop) { reader_->VerifyAhead(stop); });
   if (thread.ok()) thread_ = *std::move(thread);
 }
 
 VariablesAhead::~VariablesAhead() {
-  stop_ = true;
-  if (thread_.joinable()) thread_.join();
+  thread_ = {};
   if (reader_ != nullptr) reader_->DropUnread();
 }
 

@@ -2,7 +2,6 @@
 #ifndef SMELT_MODEL_VARIABLES_AHEAD_H_
 #define SMELT_MODEL_VARIABLES_AHEAD_H_
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -29,8 +28,7 @@ class VariablesAhead {
 
  private:
   std::shared_ptr<BundleReader> reader_;  // that of the restore ops, too
-  std::atomic<bool> stop_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace smelt

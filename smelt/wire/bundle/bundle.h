@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,7 +64,7 @@ class BundleReader {
 
   // Verifies numbers, so that reading them does not: for a thread beside those that will read.
   // Returns when all are verified, or soon after `stop`. What is wrong is for those who read it.
-  void VerifyAhead(const std::atomic<bool>& stop) const;
+  void VerifyAhead(const std::stop_token& stop) const;
   // Pages of so many bytes of tensors that are verified from now on may stay resident, as they are
   // read soon: to ask for them again takes as long as the checksum. At first: of none.
   void LeavePages(int64_t bytes) { pages_left_ = bytes; }
@@ -90,9 +91,9 @@ class BundleReader {
   Check Verify(const BundleEntry& entry, absl::string_view bytes) const;
   // Of what is busy by this thread. Nothing where it was told to stop.
   std::optional<Check> Compute(const BundleEntry& entry, absl::string_view bytes,
-                               const std::atomic<bool>& stop, Check* check) const;
+                               const std::stop_token& stop, Check* check) const;
   // The next of what is to be verified ahead. False: nothing is left, or it was told to stop.
-  bool VerifyNext(const std::atomic<bool>& stop) const;
+  bool VerifyNext(const std::stop_token& stop) const;
   // REQUIRES: CheckSize(entry) is OK.
   StatusOr<Tensor> ReadStrings(absl::string_view name, const BundleEntry& entry,
                                absl::string_view bytes) const;

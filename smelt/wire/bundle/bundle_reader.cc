@@ -24,12 +24,12 @@ constexpr size_t kVerifyStep = size_t{4} << 20;
 
 // The checksum; nothing where it was told to stop. `keep`: the pages stay.
 std::optional<uint32_t> VerifyMapped(absl::string_view bytes, bool keep,
-                                     const std::atomic<bool>& stop) {
+                                     const std::stop_token& stop) {
   if (bytes.size() < kDropPagesFrom) return Crc32c(bytes);
   uint32_t crc = 0;
   // A page that two steps share is dropped by neither; it is one in a thousand.
   for (size_t at = 0; at < bytes.size(); at += kVerifyStep) {
-    if (stop) return std::nullopt;
+    if (stop.stop_requested()) return std::nullopt;
     const absl::string_view piece = bytes.substr(at, kVerifyStep);
     crc = ExtendCrc32c(crc, piece);
     if (!keep) DropMappedPages(piece.data(), piece.size());
@@ -41,7 +41,7 @@ std::optional<uint32_t> VerifyMapped(absl::string_view bytes, bool keep,
 // in the state that the file is in are not read. `*crc`: what was computed where it is another.
 // Nothing where it was told to stop. `keep`: as of VerifyMapped.
 std::optional<bool> IsVerified(absl::string_view bytes, uint32_t masked, bool keep,
-                               const std::atomic<bool>& stop, uint32_t* crc) {
+                               const std::stop_token& stop, uint32_t* crc) {
   const auto fact = KeptFact::Of(absl::StrCat("verified ", masked), bytes.data(), bytes.size());
   if (fact && fact->Known()) return true;
   const std::optional<uint32_t> computed = VerifyMapped(bytes, keep, stop);
@@ -192,9 +192,8 @@ StatusOr<absl::string_view> BundleReader::Bytes(absl::string_view name, const Bu
 // Each entry is verified by the thread that asks first. The others verify what is to be verified
 // ahead until it is done, and wait for it when there is nothing left.
 BundleReader::Check BundleReader::Verify(const BundleEntry& entry, absl::string_view bytes) const {
-  static const std::atomic<bool> never = false;
   Check* check = nullptr;
-  for (bool more = true;; more = VerifyNext(never)) {
+  for (bool more = true;; more = VerifyNext({})) {
     absl::MutexLock hold(&checks_mutex_);
     Check& found = checks_[&entry];
     const auto free = [&found] { return found.state != Check::State::kBusy; };
@@ -205,12 +204,12 @@ BundleReader::Check BundleReader::Verify(const BundleEntry& entry, absl::string_
     check = &found;
     break;
   }
-  return *Compute(entry, bytes, never, check);
+  return *Compute(entry, bytes, {}, check);
 }
 
 std::optional<BundleReader::Check> BundleReader::Compute(const BundleEntry& entry,
                                                          absl::string_view bytes,
-                                                         const std::atomic<bool>& stop,
+                                                         const std::stop_token& stop,
                                                          Check* check) const {
   const auto size = static_cast<int64_t>(bytes.size());
   const bool keep = bytes.size() <= kLeavePagesUpTo && pages_left_.fetch_sub(size) >= size;
@@ -227,7 +226,7 @@ std::optional<BundleReader::Check> BundleReader::Compute(const BundleEntry& entr
   return *check;
 }
 
-bool BundleReader::VerifyNext(const std::atomic<bool>& stop) const {
+bool BundleReader::VerifyNext(const std::stop_token& stop) const {
   const Stored* stored = nullptr;
   Check* check = nullptr;
   {
@@ -251,7 +250,7 @@ bool BundleReader::VerifyNext(const std::atomic<bool>& stop) const {
   return true;
 }
 
-void BundleReader::VerifyAhead(const std::atomic<bool>& stop) const {
+void BundleReader::VerifyAhead(const std::stop_token& stop) const {
   std::vector<const Stored*> order;
   for (const Stored& stored : entries_) {
     const BundleEntry& e = stored.second;
