@@ -17,12 +17,6 @@
 namespace smelt {
 namespace {
 
-StatusOr<MetaGraph*> Choose(SavedModel& model, const std::string& tags) {
-  if (!tags.empty()) return FindMetaGraph(model, SplitTags(tags));
-  if (model.meta_graphs.size() == 1) return &model.meta_graphs[0];
-  return FindMetaGraph(model, {"serve"});
-}
-
 // "a,b:1" given once or in pieces.
 std::vector<std::string> Tensors(const std::vector<std::string>& given) {
   std::vector<std::string> out;
@@ -50,7 +44,7 @@ StatusOr<std::unique_ptr<LoadedModel>> Load(const LiteCommandFlags& flags,
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
   const VariablesAhead ahead(folder.dir(), options, /*soon=*/0);  // each is written once
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir(), ModelPart::kToRun));
-  ASSIGN_OR_RETURN(MetaGraph * meta, Choose(model, flags.tag_set));
+  ASSIGN_OR_RETURN(MetaGraph * meta, ChosenMetaGraph(model, SplitTags(flags.tag_set)));
   return LoadedModel::Load(std::move(*meta), folder.dir(), options);
 }
 

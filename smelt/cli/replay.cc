@@ -131,13 +131,7 @@ class Replay {
     const VariablesAhead ahead(folder_->dir(), options);
     const ModelPart part = functions_ ? ModelPart::kWhole : ModelPart::kToRun;
     ASSIGN_OR_RETURN(SavedModel model, ReadAnyModel(folder_->dir(), part));
-    MetaGraph* meta = nullptr;
-    if (tags.empty() && model.meta_graphs.size() == 1) {
-      meta = &model.meta_graphs[0];
-    } else {
-      ASSIGN_OR_RETURN(
-          meta, FindMetaGraph(model, tags.empty() ? std::vector<std::string>{"serve"} : tags));
-    }
+    ASSIGN_OR_RETURN(MetaGraph * meta, ChosenMetaGraph(model, tags));
     if (functions_) {
       std::vector<std::string> left_out;
       RETURN_IF_ERROR(AddFunctionSignatures(meta, &left_out));

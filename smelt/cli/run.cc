@@ -126,8 +126,7 @@ class RunCommand {
       }
       return FindMetaGraph(model, tags);
     }
-    if (model.meta_graphs.size() == 1) return &model.meta_graphs[0];
-    return FindMetaGraph(model, {"serve"});
+    return ChosenMetaGraph(model);
   }
 
   static StatusOr<const Signature*> FindRunSignature(MetaGraph& meta, const std::string& name) {

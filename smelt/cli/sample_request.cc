@@ -135,14 +135,7 @@ class SampleLoader {
     const bool function = IsFunctionSignatureName(flags_.signature);
     ASSIGN_OR_RETURN(SavedModel model,
                      ReadAnyModel(dir_, function ? ModelPart::kWhole : ModelPart::kToRun));
-    MetaGraph* meta = nullptr;
-    if (flags_.tag_set.empty() && model.meta_graphs.size() == 1) {
-      meta = &model.meta_graphs[0];
-    } else {
-      ASSIGN_OR_RETURN(
-          meta, FindMetaGraph(model, flags_.tag_set.empty() ? std::vector<std::string>{"serve"}
-                                                            : SplitTags(flags_.tag_set)));
-    }
+    ASSIGN_OR_RETURN(MetaGraph * meta, ChosenMetaGraph(model, SplitTags(flags_.tag_set)));
     if (function) {
       std::vector<std::string> left_out;
       RETURN_IF_ERROR(AddFunctionSignatures(meta, &left_out));

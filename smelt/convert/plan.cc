@@ -44,16 +44,6 @@ constexpr Stage kRevertStages[] = {
     {"prune", Always, RemoveUnusedFunctions, "bodies have moved back"},
 };
 
-Status ChooseMetaGraph(Conversion& c) {
-  if (c.model.meta_graphs.empty()) return InvalidArgument("the SavedModel has no MetaGraph");
-  if (c.model.meta_graphs.size() == 1) {
-    c.meta = &c.model.meta_graphs[0];
-    return OkStatus();
-  }
-  ASSIGN_OR_RETURN(c.meta, FindMetaGraph(c.model, {"serve"}));
-  return OkStatus();
-}
-
 // DEFAULT means on, unless disable_default_optimizations is set.
 bool IsOn(const Conversion& c, OptionState state) {
   if (state != OptionState::kDefault) return state == OptionState::kEnabled;
@@ -81,7 +71,8 @@ StatusOr<ModelVariables*> Conversion::Variables() {
 }
 
 Status Convert(Conversion& c) {
-  RETURN_IF_ERROR(ChooseMetaGraph(c));
+  if (c.model.meta_graphs.empty()) return InvalidArgument("the SavedModel has no MetaGraph");
+  ASSIGN_OR_RETURN(c.meta, ChosenMetaGraph(c.model));
   // Stages rely on the rules of verify.h.
   RETURN_IF_ERROR(Prefix(VerifyAll(*c.meta->graph), "the model's graph does not verify: "));
   const std::span<const Stage> stages =

@@ -50,12 +50,8 @@ class Planner {
 
   Status Place() {
     ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(dir_));
-    const MetaGraph* meta = model.meta_graphs.empty() ? nullptr : &model.meta_graphs[0];
-    if (model.meta_graphs.size() > 1) {
-      ASSIGN_OR_RETURN(meta, FindMetaGraph(model, {"serve"}));
-    }
-    for (const auto& [name, signature] :
-         meta == nullptr ? std::map<std::string, Signature>() : meta->signatures) {
+    ASSIGN_OR_RETURN(const MetaGraph* meta, ChosenMetaGraph(model));
+    for (const auto& [name, signature] : meta->signatures) {
       if (name != kInitSignature && !signature.outputs.empty()) names_.push_back(name);
     }
     std::string why = "the model has no signatures";

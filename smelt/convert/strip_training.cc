@@ -351,11 +351,7 @@ StatusOr<TrainingParts> TrainingMeasurement::Get() {
 
 StatusOr<TrainingParts> TrainingMeasurement::Measure() const {
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(dir_));
-  if (model.meta_graphs.empty()) return InvalidArgument("the SavedModel has no MetaGraph");
-  MetaGraph* meta = &model.meta_graphs[0];
-  if (model.meta_graphs.size() > 1) {
-    ASSIGN_OR_RETURN(meta, FindMetaGraph(model, {"serve"}));
-  }
+  ASSIGN_OR_RETURN(MetaGraph * meta, ChosenMetaGraph(model));
   StrippedCheckpoint checkpoint;
   return StripTraining(model, &meta, files_, &checkpoint);
 }

@@ -93,10 +93,7 @@ class Verifier {
   StatusOr<std::unique_ptr<LoadedModel>> Open(const std::string& dir) const {
     const SessionOptions options{.files = c_.files};
     ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(dir));
-    MetaGraph* meta = &model.meta_graphs[0];
-    if (model.meta_graphs.size() != 1) {
-      ASSIGN_OR_RETURN(meta, FindMetaGraph(model, {"serve"}));
-    }
+    ASSIGN_OR_RETURN(MetaGraph * meta, ChosenMetaGraph(model));
     return LoadedModel::Load(std::move(*meta), dir, options);
   }
 

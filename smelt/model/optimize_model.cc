@@ -90,12 +90,7 @@ StatusOr<OptimizationReport> OptimizeSavedModel(const OptimizeModelFlags& flags)
                      StageOutput({flags.input, folder.dir(), flags.output, flags.overwrite, {}}));
   }
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir()));
-  MetaGraph* meta = &model.meta_graphs[0];
-  if (!flags.tags.empty() || model.meta_graphs.size() != 1) {
-    ASSIGN_OR_RETURN(
-        meta,
-        FindMetaGraph(model, flags.tags.empty() ? std::vector<std::string>{"serve"} : flags.tags));
-  }
+  ASSIGN_OR_RETURN(MetaGraph * meta, ChosenMetaGraph(model, flags.tags));
   RETURN_IF_ERROR(KeepSignatures(*meta, flags.signatures));
   ASSIGN_OR_RETURN(GraphItem item, ItemOf(*meta, flags.keep));
   if (flags.look) flags.look(item);

@@ -82,10 +82,7 @@ class PrecisionSearcher {
   // How int8 is to be asked for: activations by the ranges of recorded requests, else at run time.
   Status ReadRequests() {
     ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(dir_));
-    const MetaGraph* meta = model.meta_graphs.empty() ? nullptr : &model.meta_graphs[0];
-    if (model.meta_graphs.size() != 1) {
-      ASSIGN_OR_RETURN(meta, FindMetaGraph(model, {"serve"}));
-    }
+    ASSIGN_OR_RETURN(const MetaGraph* meta, ChosenMetaGraph(model));
     const bool trained = quantize::TrainedWithFakeQuant(*meta);
     type_options_.everything = flags_.options.tpu_functions.empty() && !flags_.settings.auto_place;
     const auto preset = [](absl::string_view name) {

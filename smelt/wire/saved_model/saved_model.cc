@@ -286,6 +286,12 @@ StatusOr<MetaGraph*> FindMetaGraph(SavedModel& model, const std::vector<std::str
                   sets, "]");
 }
 
+StatusOr<MetaGraph*> ChosenMetaGraph(SavedModel& model, const std::vector<std::string>& tags) {
+  if (!tags.empty()) return FindMetaGraph(model, tags);
+  if (model.meta_graphs.size() == 1) return &model.meta_graphs[0];
+  return FindMetaGraph(model, {"serve"});
+}
+
 StatusOr<std::unique_ptr<Graph>> ParseGraphDef(absl::string_view bytes, GraphVersions* versions) {
   return OnArena<tensorflow::GraphDef>(
       [&](tensorflow::GraphDef* proto) -> StatusOr<std::unique_ptr<Graph>> {

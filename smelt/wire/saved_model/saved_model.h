@@ -107,6 +107,8 @@ StatusOr<std::string> SerializeSavedModel(const SavedModel& model);
 // The MetaGraph whose tag set equals `tags`. NOT_FOUND as TensorFlow says it, listing what is
 // there.
 StatusOr<MetaGraph*> FindMetaGraph(SavedModel& model, const std::vector<std::string>& tags);
+// The same; without tags the only MetaGraph that there is, else that of {"serve"}.
+StatusOr<MetaGraph*> ChosenMetaGraph(SavedModel& model, const std::vector<std::string>& tags = {});
 
 // The model's assets, of either generation: asset_file_def, else collection "saved_model_assets".
 std::vector<AssetFile> AssetsOf(const MetaGraph& meta);
