@@ -31,13 +31,15 @@ def state(folder=cache):
 
 
 # ---- what is kept
-code, err, _ = replay()
+code, err, first = replay(env={"DNNL_VERBOSE": "1"})
 check("the first process answers and writes", code == 0 and not err and len(forms()) == 1, err)
 good = forms()[0].read_bytes()
 check("forms of weights are in it", len(good) > 24 << 10, len(good))
 before = state()
 code, err, _ = replay()
 check("the second one writes nothing", code == 0 and not err and state() == before, err)
+code, err, later = replay(env={"DNNL_VERBOSE": "1"})
+check("weights that the library packed are among them", ",reorder," in first and ",convolution," in later and ",reorder," not in later, later)
 check("nothing is left beside it", [p.name for p in cache.iterdir()] == [forms()[0].name], list(cache.iterdir()))
 
 # ---- other processors: none takes what another one's layout is

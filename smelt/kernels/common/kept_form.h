@@ -19,13 +19,13 @@ class KeptForm {
  public:
   // The form of constant `t`, which is multiplied by `factors` first where there are some. `how`:
   // everything else that the form depends on besides t's numbers, type and shape, what the
-  // processor is asked for included; smelt's own code need not be named. Empty: forms of `t` are
-  // not kept.
+  // processor is asked for included; smelt's own code need not be named; empty: it cannot be
+  // said. Nothing is returned where forms of `t` are not kept.
   static std::optional<KeptForm> Of(const Tensor& t, absl::string_view how,
                                     std::span<const float> factors) {
     // Small forms are made faster than they are looked for.
     constexpr size_t kWorthKeeping = 16 << 10;
-    if (t.bytes() < kWorthKeeping || !t.buffer()->mapped_file()) return std::nullopt;
+    if (how.empty() || t.bytes() < kWorthKeeping || !t.buffer()->mapped_file()) return std::nullopt;
     std::optional<KeptPlace> place = FindKeptPlace(t.raw());
     if (!place) return std::nullopt;
     std::string name = absl::StrCat("form of ", place->file, " at ", place->offset, " ",

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "absl/strings/str_join.h"
+
 namespace smelt::onednn {
 namespace {
 
@@ -122,6 +124,22 @@ Layout Layout::Image(Dtype dtype, int64_t batch, int64_t channels, std::span<con
   }
   l.strides[0] = stride;
   return l;
+}
+
+std::string TextOf(const dnnl_memory_desc_t& md) {
+  if (md.format_kind != dnnl_blocked || md.extra.flags != dnnl_memory_extra_flag_none) return "";
+  const dnnl_blocking_desc_t& blocks = md.format_desc.blocking;
+  std::string text = absl::StrCat("type ", static_cast<int>(md.data_type), " from ", md.offset0);
+  const auto add = [&](absl::string_view what, const dnnl_dims_t& numbers, int count) {
+    absl::StrAppend(&text, " ", what, " ", absl::StrJoin(numbers, numbers + count, ","));
+  };
+  add("dims", md.dims, md.ndims);
+  add("padded", md.padded_dims, md.ndims);
+  add("before", md.padded_offsets, md.ndims);
+  add("strides", blocks.strides, md.ndims);
+  add("blocks", blocks.inner_blks, blocks.inner_nblks);
+  add("of", blocks.inner_idxs, blocks.inner_nblks);
+  return text;
 }
 
 }  // namespace smelt::onednn

@@ -29,6 +29,10 @@ StatusOr<dnnl_memory_desc_t> DescOf(const Layout& l);
 // Of l's type and sizes; where elements lie is the library's choice.
 StatusOr<dnnl_memory_desc_t> AnyDescOf(const Layout& l);
 
+// Everything that a description says, in words that another process says of an equal one. Empty
+// for those that are no blocks of numbers alone.
+std::string TextOf(const dnnl_memory_desc_t& md);
+
 }  // namespace smelt::onednn
 
 #endif  // SMELT_KERNELS_ONEDNN_LIBRARY_H_

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/kept_form.h"
 #include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/common/via_float.h"
 
@@ -66,21 +67,24 @@ StatusOr<std::shared_ptr<const Tensor>> PlanCache::Weights(const Plan& plan, con
   }
   return packed_.Get(
       weights, PackedFor{plan}, constant, allocator, [&](Allocator* where) -> StatusOr<Tensor> {
-        const auto bytes = static_cast<int64_t>(plan->weights_bytes());
-        ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kUint8, Shape({bytes}), where));
-        bool done = false;
-        if (!factors.empty() && plan->packs_weights() && weights.dtype() == Dtype::kFloat) {
-          ASSIGN_OR_RETURN(done, plan->PackScaledWeights(weights.raw(), factors, packed.raw()));
-        }
-        if (!done) {
-          Tensor scaled = weights;
-          if (!factors.empty()) {
-            ASSIGN_OR_RETURN(scaled, Multiplied(weights, factors));
+        const Shape shape({static_cast<int64_t>(plan->weights_bytes())});
+        const auto fill = [&](Tensor& packed) -> Status {
+          bool done = false;
+          if (!factors.empty() && plan->packs_weights() && weights.dtype() == Dtype::kFloat) {
+            ASSIGN_OR_RETURN(done, plan->PackScaledWeights(weights.raw(), factors, packed.raw()));
           }
-          RETURN_IF_ERROR(plan->PackWeights(scaled.raw(), packed.raw()));
-        }
-        if (constant) DropOriginal(weights);
-        return packed;
+          if (!done) {
+            Tensor scaled = weights;
+            if (!factors.empty()) {
+              ASSIGN_OR_RETURN(scaled, Multiplied(weights, factors));
+            }
+            RETURN_IF_ERROR(plan->PackWeights(scaled.raw(), packed.raw()));
+          }
+          if (constant) DropOriginal(weights);
+          return OkStatus();
+        };
+        return KeptOrMade(weights, constant ? plan->PackingText() : "", factors, Dtype::kUint8,
+                          shape, where, fill);
       });
 }
 

@@ -436,6 +436,12 @@ bool Primitive::PacksAlike(const Primitive& o) const {
          dnnl_memory_desc_equal(&impl_->weights, &o.impl_->weights) != 0;
 }
 
+std::string Primitive::PackingText() const {
+  const std::string given = TextOf(impl_->given_weights), wanted = TextOf(impl_->weights);
+  if (given.empty() || wanted.empty()) return "";
+  return absl::StrCat("the library's: ", given, " as ", wanted);
+}
+
 namespace {
 
 // Where the thread is as one without a team.

@@ -112,6 +112,9 @@ class Primitive {
   size_t weights_bytes() const;
   // Does PackWeights of `o` write the same for the same weights?
   bool PacksAlike(const Primitive& o) const;
+  // What PackWeights makes of weights, in words for forms that are kept (common/kept_form.h). Empty
+  // where it is more than an order of them.
+  std::string PackingText() const;
   // `packed` has weights_bytes() bytes.
   Status PackWeights(const void* weights, void* packed) const;
   // The same of weights multiplied by factors, which go along the first logical dimensions (groups,
