@@ -9,11 +9,11 @@ Status CheckScatterNdShapes(const Shape& shape, const Shape& indices, const Shap
   const auto i = indices.dims();
   const auto u = updates.dims();
   const auto s = shape.dims();
-  const bool vector = words == ScatterNdWords::kVariable && indices.rank() == 1;
-  const int64_t depth = vector ? 1 : i.back();
-  const size_t outer = vector ? 1 : i.size() - 1;
   const bool of_update =
       words == ScatterNdWords::kNonAliasing || words == ScatterNdWords::kVariable;
+  const bool vector = of_update && indices.rank() == 1;
+  const int64_t depth = vector ? 1 : i.back();
+  const size_t outer = vector ? 1 : i.size() - 1;
   const std::string i_text = indices.ToString(), u_text = updates.ToString();
   if (u.size() < outer || !std::equal(i.begin(), i.begin() + outer, u.begin())) {
     if (words == ScatterNdWords::kTensor) {
@@ -32,7 +32,12 @@ Status CheckScatterNdShapes(const Shape& shape, const Shape& indices, const Shap
                            given);
   }
   const bool ranks = depth <= shape.rank() && u.size() - outer == s.size() - depth;
-  if (ranks && std::equal(s.begin() + depth, s.end(), u.begin() + outer)) return OkStatus();
+  if (ranks && std::equal(s.begin() + depth, s.end(), u.begin() + outer)) {
+    // The other ops check twice: as one row of indices, and as the ops on variables do, to which a
+    // vector is rows of one.
+    if (of_update || indices.rank() != 1 || indices.num_elements() == 0) return OkStatus();
+    return CheckScatterNdShapes(shape, indices, updates, ScatterNdWords::kVariable);
+  }
   if (words == ScatterNdWords::kTensor) {
     if (!ranks) {
       return InvalidArgument("Inner dimensions of output shape must match inner dimensions of ",

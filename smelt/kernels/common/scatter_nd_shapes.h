@@ -10,8 +10,8 @@ namespace smelt {
 enum class ScatterNdWords : uint8_t {
   kScatter,      // ScatterNd
   kTensor,       // TensorScatterAdd and its kin
-  kNonAliasing,  // ScatterNdNonAliasingAdd
-  kVariable,     // as kNonAliasing; a vector of indices is as many rows of one
+  kNonAliasing,  // ScatterNdNonAliasingAdd; a vector of indices is as many rows of one
+  kVariable,     // as kNonAliasing
 };
 
 // INVALID_ARGUMENT unless updates are of shape indices.shape[:-1] + shape[depth:], depth being the

@@ -139,6 +139,8 @@ template <double (*fn)(double)>
 struct IntegralOf {
   template <typename T>
   static T Of(T x) {
+    // TensorFlow divides 1 by a large number in the number's own type, which flushes the result.
+    if (fn == Spence && x > 1 / std::numeric_limits<T>::min()) return static_cast<T>(kIntegralNan);
     return static_cast<T>(fn(static_cast<double>(x)));
   }
 };

@@ -240,11 +240,13 @@ Status RunTensorScatter(OpContext& ctx) {
     return InvalidArgument("Indices and updates specified for empty output shape");
   }
   RETURN_IF_ERROR(CheckScatterNdShapes(shape, indices.shape(), updates.shape(), kWords));
+  const bool rows_of_one = kWords == ScatterNdWords::kNonAliasing && indices.rank() == 1;
+  const Tensor rows = rows_of_one ? indices.WithShape(Shape({indices.dim(0), 1})) : indices;
   Tensor out = ctx.TakeInput(0);
   if (!out.Writable() || out.SharesBufferWith(updates) || out.SharesBufferWith(indices)) {
     ASSIGN_OR_RETURN(out, out.Clone(ctx.step().allocator));
   }
-  RETURN_IF_ERROR(ScatterNdInto(ctx, out, indices, updates, kOp));
+  RETURN_IF_ERROR(ScatterNdInto(ctx, out, rows, updates, kOp));
   ctx.set_output(0, std::move(out));
   return OkStatus();
 }

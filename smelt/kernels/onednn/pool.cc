@@ -204,6 +204,15 @@ Status PoolFast(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, c
   return plan->Run(tensors, allocator);
 }
 
+// A maximum over an image begins with the type's lowest number, so that it never is -inf. What was
+// computed in float began with float's, which narrow types round to -inf.
+void StartAtLowest(Tensor* out) {
+  // The bits of -inf less one: of all numbers, what comes next.
+  const uint16_t infinity = out->dtype() == Dtype::kHalf ? 0xFC00 : 0xFF80;
+  auto* y = static_cast<uint16_t*>(out->raw());
+  std::replace(y, y + out->num_elements(), infinity, static_cast<uint16_t>(infinity - 1));
+}
+
 // `cacheable`: the window is the node's own, so that a primitive can be kept by the input's shape.
 Status RunPoolOf(OpContext& ctx, const nn::PoolAttrs& attrs, bool cacheable) {
   auto& state = ctx.state<PoolState>();
@@ -226,8 +235,13 @@ Status RunPoolOf(OpContext& ctx, const nn::PoolAttrs& attrs, bool cacheable) {
     if (!absl::IsUnimplemented(s)) return s;
   }
   if (Has(kHalfTypes, dtype)) {
-    return ViaFloat({&x}, out, allocator,
-                    [&](std::span<const Tensor> in, Tensor* to) { return fast(in[0], to); });
+    RETURN_IF_ERROR(ViaFloat({&x}, out, allocator, [&](std::span<const Tensor> in, Tensor* to) {
+      return fast(in[0], to);
+    }));
+    if (attrs.kind == nn::PoolKind::kMax && attrs.spatial == 2 && p.depth_window == 1) {
+      StartAtLowest(out);
+    }
+    return OkStatus();
   }
   nn::PoolReference(attrs.kind, p, x, out);
   return OkStatus();

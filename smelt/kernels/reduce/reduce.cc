@@ -269,7 +269,8 @@ bool ChooseReduction(Dtype dtype, ReduceState* s) {
       Choose<kOp, double, double>(s, nullptr);
       return true;
     case Dtype::kHalf:
-      Choose<kOp, float, Half>(s, LoadReduced<Half, float>);
+      Choose<kOp, float, Half>(
+          s, kOp == Reduction::kNorm ? LoadSquaredHalf : LoadReduced<Half, float>);
       return true;
     case Dtype::kBfloat16:
       Choose<kOp, float, Bfloat16>(s, LoadReducedBfloat16);

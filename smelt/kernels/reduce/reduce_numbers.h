@@ -113,6 +113,17 @@ void LoadReduced(const void* from, int64_t begin, int64_t n, void* acc) {
   for (int64_t i = 0; i < n; ++i) a[i] = static_cast<Acc>(x[i]);
 }
 
+// Halves whose squares are to be added: TensorFlow's squares are halves, so that those of large
+// numbers are infinite and those of small ones 0.
+inline void LoadSquaredHalf(const void* from, int64_t begin, int64_t n, void* acc) {
+  LoadReduced<Half, float>(from, begin, n, acc);
+  float* a = static_cast<float*>(acc);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto square = static_cast<float>(Half(a[i] * a[i]));
+    if (square == 0 || std::isinf(square)) a[i] = square;
+  }
+}
+
 inline void LoadReducedBfloat16(const void* from, int64_t begin, int64_t n, void* acc) {
   Isa().bf16_to_f32(static_cast<const uint16_t*>(from) + begin, acc, n);
 }
@@ -158,7 +169,10 @@ T FinishReduced(Wide w, int64_t count) {
       if constexpr (std::is_same_v<T, Half>) w = static_cast<float>(T(static_cast<float>(w)));
       w /= static_cast<Wide>(count);
     }
-    if constexpr (kOp == Reduction::kNorm) w = std::sqrt(w);
+    if constexpr (kOp == Reduction::kNorm) {
+      if constexpr (std::is_same_v<T, Half>) w = static_cast<float>(T(static_cast<float>(w)));
+      w = std::sqrt(w);
+    }
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>) {
       return T(static_cast<float>(w));
     } else {

@@ -49,7 +49,11 @@ bool DecodeUtf16(bool little, absl::string_view s, int32_t* code_point, size_t* 
     *code_point = static_cast<int32_t>(first);
     return true;
   }
-  if (first > 0xDBFF || s.size() < 4) return false;
+  if (first > 0xDBFF) return false;
+  if (s.size() < 4) {  // the half of a pair and what may begin the other one are one mistake
+    *size = s.size();
+    return false;
+  }
   const uint32_t second = unit(2);
   if (second < 0xDC00 || second > 0xDFFF) return false;
   *size = 4;
@@ -72,9 +76,9 @@ TextEncoding ParseTextEncoding(absl::string_view name) {
   std::string n = absl::AsciiStrToUpper(name);
   std::erase_if(n, [](char c) { return c == '-' || c == '_'; });
   if (n == "UTF8") return TextEncoding::kUtf8;
-  if (n == "UTF16BE" || n == "UTF16") return TextEncoding::kUtf16Be;
+  if (n == "UTF16BE") return TextEncoding::kUtf16Be;
   if (n == "UTF16LE") return TextEncoding::kUtf16Le;
-  if (n == "UTF32BE" || n == "UTF32") return TextEncoding::kUtf32Be;
+  if (n == "UTF32BE") return TextEncoding::kUtf32Be;
   if (n == "UTF32LE") return TextEncoding::kUtf32Le;
   if (n == "ISO88591" || n == "LATIN1") return TextEncoding::kLatin1;
   if (n == "USASCII" || n == "ASCII") return TextEncoding::kAscii;

@@ -20,8 +20,8 @@ enum class TextEncoding : uint8_t {
   kAscii
 };
 
-// Names in any case, with or without - and _. UTF-16 and UTF-32 alone are big-endian; kUnknown for
-// other names.
+// Names in any case, with or without - and _. kUnknown for other names, UTF-16 and UTF-32 alone
+// among them: there a mark may choose the order of bytes.
 TextEncoding ParseTextEncoding(absl::string_view name);
 
 // The number of characters: all bytes but those that continue one (10xxxxxx).

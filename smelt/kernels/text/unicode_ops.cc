@@ -11,7 +11,8 @@ namespace {
 enum class OnError : uint8_t { kStrict, kReplace, kIgnore };
 
 struct UnicodeState final : KernelState {
-  TextEncoding input = TextEncoding::kUtf8;
+  TextEncoding input = TextEncoding::kUtf8;  // kUnknown: a converter of ICU reads input_name
+  std::string input_name;
   TextEncoding output = TextEncoding::kUtf8;
   OnError errors = OnError::kReplace;
   int32_t replacement = kReplacementCharacter;
@@ -23,7 +24,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareUnicode(const Node& node) {
   const std::string input = node.String("input_encoding", "UTF-8");
   state->input = ParseTextEncoding(input);
   if (state->input == TextEncoding::kUnknown) {
-    return InvalidArgument("Could not create converter for input encoding: ", input);
+    RETURN_IF_ERROR(IcuDecoder::Open(input).status());
+    state->input_name = input;
   }
   const std::string output = node.String("output_encoding", "UTF-8");
   state->output = ParseTextEncoding(output);
@@ -48,26 +50,53 @@ StatusOr<std::unique_ptr<KernelState>> PrepareUnicode(const Node& node) {
   return state;
 }
 
-// Calls fn(code point, offset) for every character that the op's error policy keeps or replaces.
-template <typename F>
-Status ForEachCharacter(const UnicodeState& state, absl::string_view s, F fn) {
-  for (size_t at = 0; at < s.size();) {
-    int32_t c = 0;
-    size_t size = 0;
-    bool ok = DecodeOne(state.input, s.substr(at), &c, &size);
-    if (!ok && state.errors == OnError::kStrict) {
+// The characters of the op's texts, one text after the other.
+class CharacterReader {
+ public:
+  static StatusOr<CharacterReader> Open(const UnicodeState& state) {
+    CharacterReader reader(state);
+    if (state.input == TextEncoding::kUnknown) {
+      ASSIGN_OR_RETURN(reader.decoder_, IcuDecoder::Open(state.input_name));
+    }
+    return reader;
+  }
+
+  // Calls fn(code point, offset) for every character that the op's error policy keeps or replaces.
+  template <typename F>
+  Status ForEach(absl::string_view s, F fn) {
+    size_t at = 0;
+    bool any_malformed = false;
+    const auto take = [&](int32_t c, size_t size, bool malformed) {
+      any_malformed |= malformed;
+      if (!malformed && !(state_.replace_controls && c <= 0x1F)) {
+        fn(c, at);
+      } else if (state_.errors != OnError::kIgnore) {
+        fn(state_.replacement, at);
+      }
+      at += size;
+    };
+    if (decoder_ != nullptr) {
+      decoder_->ForEach(s, take);
+    } else {
+      while (at < s.size()) {
+        int32_t c = 0;
+        size_t size = 0;
+        const bool ok = DecodeOne(state_.input, s.substr(at), &c, &size);
+        take(c, size, !ok);
+      }
+    }
+    if (any_malformed && state_.errors == OnError::kStrict) {
       return InvalidArgument("Invalid formatting on input string");
     }
-    if (ok && state.replace_controls && c <= 0x1F) ok = false;
-    if (ok) {
-      fn(c, at);
-    } else if (state.errors != OnError::kIgnore) {
-      fn(state.replacement, at);
-    }
-    at += size;
+    return OkStatus();
   }
-  return OkStatus();
-}
+
+ private:
+  explicit CharacterReader(const UnicodeState& state) : state_(state) {}
+
+  const UnicodeState& state_;
+  std::unique_ptr<IcuDecoder> decoder_;
+};
 
 StatusOr<Tensor> SplitsOf(const OpContext& ctx, const std::vector<int64_t>& splits) {
   const auto n = static_cast<int64_t>(splits.size());
@@ -86,8 +115,9 @@ Status RunUnicodeDecode(OpContext& ctx) {
   const auto& state = ctx.state<UnicodeState>();
   std::vector<int32_t> characters;
   std::vector<int64_t> splits{0}, starts;
+  ASSIGN_OR_RETURN(CharacterReader reader, CharacterReader::Open(state));
   for (const std::string& s : ctx.input(0).flat<std::string>()) {
-    RETURN_IF_ERROR(ForEachCharacter(state, s, [&](int32_t c, size_t at) {
+    RETURN_IF_ERROR(reader.ForEach(s, [&](int32_t c, size_t at) {
       characters.push_back(c);
       starts.push_back(static_cast<int64_t>(at));
     }));
@@ -110,9 +140,9 @@ Status RunUnicodeTranscode(OpContext& ctx) {
   const Tensor& in = ctx.input(0);
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   auto* p = out->data<std::string>();
+  ASSIGN_OR_RETURN(CharacterReader reader, CharacterReader::Open(state));
   for (const std::string& s : in.flat<std::string>()) {
-    RETURN_IF_ERROR(
-        ForEachCharacter(state, s, [&](int32_t c, size_t) { EncodeOne(state.output, c, p); }));
+    RETURN_IF_ERROR(reader.ForEach(s, [&](int32_t c, size_t) { EncodeOne(state.output, c, p); }));
     ++p;
   }
   return OkStatus();

@@ -28,7 +28,10 @@ struct GammaZeta {
     const T sum = Eigen::numext::zeta(x, q);
     // TensorFlow's Eigen stops when all terms underflow; Debian's goes on and multiplies infinity
     // by 0.
-    return std::isnan(sum) && x > 1 && std::pow(LeastBase(q), -x) == 0 ? T(0) : sum;
+    return std::isnan(sum) && x > 1 && q >= std::numeric_limits<T>::lowest() &&
+                   std::pow(LeastBase(q), -x) == 0
+               ? T(0)
+               : sum;
   }
   static double Of(double x, double q) {
     // Where there is nothing to sum (a pole, or no real value) Eigen returns at once.
