@@ -465,6 +465,8 @@ def growing(x):
         return i + 1, v * 0.5, out.write(i, v)
     return tf.while_loop(lambda i, v, _: tf.logical_and(i < 6, tf.reduce_max(v) > 0.1), turn, (0, x, tf.TensorArray(F, 0, dynamic_size=True)))[2].stack()
 
+case("loop_over_nothing", lambda x: tf.map_fn(lambda v: v * 2 + 1, x), [None, 3], inputs=[np.zeros((0, 3), np.float32)])
+case("loop_over_rows", lambda x: tf.map_fn(lambda v: tf.reduce_sum(v) * v, x), [None, 3])
 
 # ---- sizes and branches that are known, of shapes that are free beside
 case("free_sizes_known", lambda x: x * tf.cast(tf.range(tf.shape(x)[1]), F)[:, None] / tf.cast(tf.shape(x)[2], F), [None, 4, 3])
