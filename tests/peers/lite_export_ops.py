@@ -26,7 +26,10 @@ num_theirs = len(CASES)
 # Answers that a converter cannot be held to: numbers that are drawn.
 DRAWN = ("random_uniform", "random_normal", "multinomial")
 # More operators than TensorFlow's, and why.
-MORE = {}
+MORE = {
+    "suppression_of_all": "TensorFlow's file gives zeros behind what it finds, where that is less",
+    **dict.fromkeys(["computed_update_last_1_False", "computed_update_nothing", "computed_update_once"], "TensorFlow's file adds up what goes to one place"),
+}
 
 # ---- ops of one element that are several operators
 for n, f in {"asinh": tf.asinh, "erf": tf.math.erf, "erfc": tf.math.erfc, "atan": tf.atan, "sinh": tf.sinh, "cosh": tf.cosh, "expm1": tf.math.expm1, "is_nan": tf.math.is_nan,
@@ -241,6 +244,9 @@ infinite = np.float32([[np.inf, -np.inf, 0]] * 5)
 for n in "TensorScatterMax", "TensorScatterMin":
     case(n, lambda x, u, n=n: getattr(raw, n)(tensor=x, indices=[[1], [3], [1]], updates=u), [5, 3], [3, 3])
     case(f"{n}_infinite", lambda x, i, u, n=n: getattr(raw, n)(tensor=x, indices=i, updates=u), [5, 3], spec([None, 2], I), [None], inputs=[infinite, np.int32([[0, 0], [0, 1], [4, 2], [4, 2]]), np.float32([1, 2, 3, -3])])
+apart, near = np.float32([[0, i, 1, i + 1] for i in (0, 2, 4, 6)]), np.float32([[0, i, 1, i + 1] for i in (0, 0.1, 4, 4.1)])
+for n, boxes in {"all": apart, "few": near}.items():
+    case(f"suppression_of_{n}", lambda b, s: tf.image.non_max_suppression(b, s, 3, 0.5), [4, 4], [4], inputs=[boxes, np.float32([0.9, 0.8, 0.7, 0.6])])
     case(f"{n}_int32", lambda x, i, u, n=n: getattr(raw, n)(tensor=x, indices=i, updates=u), spec([5], I), spec([2, 2, 1], I), spec([2, 2], I),
          inputs=[np.int32([1, 2, -2**31, 2**31 - 1, 5]), np.int32([[[0], [1]], [[1], [4]]]), np.int32([[7, 8], [9, -1]])])
 case("scatter_sum", lambda x, u: raw.ScatterNdNonAliasingAdd(input=x, indices=[[1], [3], [1]], updates=u), [5, 3], [3, 3])
@@ -415,6 +421,7 @@ case("computed_update_last_inner_free", lambda x, i, u: tf.tensor_scatter_nd_upd
 case("computed_update_nothing", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), [5, 3], spec([None, 1], I), [None, 3], inputs=[value([5, 3], F), np.zeros((0, 1), np.int32), np.zeros((0, 3), np.float32)])
 case("computed_update_where", lambda x: tf.tensor_scatter_nd_update(x, tf.where(x > 0), tf.boolean_mask(x, x > 0) * 2), [None, 4])
 case("computed_stitch", lambda a, b, x, y: tf.dynamic_stitch([a, b], [x, y]), spec([None], I), spec([None], I), [None, 2], [None, 2], inputs=[P(3, 0), P(1, 2, 3), value([2, 2], F), value([3, 2], F)])
+case("computed_update_once", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), spec([5], I), spec([2, 1], I), spec([2], I), inputs=[P(1, 2, 3, 4, 5), P([1], [3]), P(7, 8)])
 case("computed_stitch_partition", lambda x, k: tf.dynamic_stitch(tf.dynamic_partition(tf.range(tf.size(k)), k, 2), [p * s for p, s in zip(tf.dynamic_partition(x, k, 2), (2.0, 3.0))]), [None, 2], spec([None], I),
      inputs=[value([5, 2], F), P(0, 1, 1, 0, 1)])
 case("computed_bincount_size", lambda k, n: tf.math.bincount(k, minlength=n, maxlength=n), spec([None], I), spec([], I), inputs=[P(0, 3, 1, 1), np.int32(5)])
