@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -354,6 +355,18 @@ void MarkSameShapes(Graph& graph, const ShapeTable& shapes) {
     const bool same =
         first.known_rank() && certain &&
         std::ranges::all_of(n->inputs(), [&](Endpoint e) { return symbols.of(e) == first; });
+// Sizes that inputs leave free.
+std::set<int64_t> SizesOfInputs(const Graph& graph, const ShapeTable& symbols) {
+  std::set<int64_t> out;
+  for (Node* n : graph.Nodes()) {
+    if (!n->Is("_Arg")) continue;
+    for (const int64_t size : symbols.of({n, 0}).dims()) {
+      if (IsSymbolicDim(size)) out.insert(size);
+    }
+  }
+  return out;
+}
+
     if (same) n->AttrsToChange().Set(kSameShapes, true);
   }
 }
@@ -364,15 +377,27 @@ StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* res
                                         const LegalizeFlags& flags) {
   if (flags.builtins) {
     RETURN_IF_ERROR(SpellUpdates(graph));
+  // Free batches of two inputs are one batch: a kernel that looks whether they are says what is
+  // wrong with others.
+  constexpr OpSet kLooks = {"Atan2"};
     RETURN_IF_ERROR(WidenTypes(graph));
     RETURN_IF_ERROR(TakeAsBroadcast(graph));
   }
   ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+  const std::set<int64_t> of_inputs = SizesOfInputs(graph, symbols);
   MarkSameShapes(graph, shapes);
   Legalization legalization(graph, shapes, resources, flags);
   for (Node* n : order) RETURN_IF_ERROR(legalization.Visit(n));
   legalization.RefuseGlue();
+    const auto same_as_first = [&](Endpoint e) {
+      const PartialShape other = symbols.of(e);
+      return other == first ||
+             (n->Is(kLooks) &&
+              std::ranges::equal(first.dims(), other.dims(), [&](int64_t a, int64_t b) {
+                return a == b || (of_inputs.contains(a) && of_inputs.contains(b));
+              }));
+    };
   return std::move(legalization.refusals);
 }
 

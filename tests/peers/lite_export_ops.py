@@ -52,6 +52,9 @@ for signed, low, high in ((True, -1.0, 2.0), (False, 0.0, 3.0), (True, -2.0, 1.0
 case("quantize_and_dequantize_narrow", lambda x: tf.quantization.quantize_and_dequantize_v2(x, -1.0, 2.0, range_given=True, narrow_range=True, num_bits=4), [None, 40])
 case("global_normalization", lambda x: tf.compat.v1.nn.batch_norm_with_global_normalization(x, tf.constant([0.1, 0.2]), tf.constant([1.0, 2.0]), tf.constant([0.5, -0.5]), tf.constant([2.0, 3.0]), 1e-3, True), [2, 3, 3, 2])
 
+case("cube", lambda x: x**3, [None, 4])
+case("atan2_free", tf.atan2, [None, 4], [None, 4])
+
 # ---- types that no operator takes: computed in wider ones
 BOTH = {"add": tf.add, "sub": tf.subtract, "mul": tf.multiply, "maximum": tf.maximum, "squared_difference": tf.math.squared_difference, "less": tf.less, "equal": tf.equal}
 for t in (tf.int8, tf.uint8, tf.int16, tf.uint16, tf.uint32, tf.half, tf.bfloat16):
