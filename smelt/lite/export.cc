@@ -390,9 +390,14 @@ class Exporter {
                               {flags_.operators.builtins, flags_.keep_asserts,
                                &model_.session().options().files, declares_ranges}));
     PruneUnread(graph, effects);
-    RETURN_IF_ERROR(Fuse(graph, flags_.fusions, &report_->fusions));
+    FusionChoice fusions = flags_.fusions;
+    // Products have kernels of integers, powers have none.
+    const bool integers =
+        flags_.quantize == LiteQuantize::kInt8 || flags_.quantize == LiteQuantize::kInt16x8;
+    if (integers) fusions.off.insert("FuseCube");
+    RETURN_IF_ERROR(Fuse(graph, fusions, &report_->fusions));
     ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));
-    if (late) RETURN_IF_ERROR(Fuse(graph, flags_.fusions, nullptr));
+    if (late) RETURN_IF_ERROR(Fuse(graph, fusions, nullptr));
     // A constant that states the shape it has anyway is the same as one that does not.
     for (Node* n : graph.Nodes()) {
       if (n->Is("Const")) n->EraseAttr(kOutputShapes);

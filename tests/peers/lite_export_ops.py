@@ -28,7 +28,7 @@ DRAWN = ("random_uniform", "random_normal", "multinomial")
 # More operators than TensorFlow's, and why.
 MORE = {
     "suppression_of_all": "TensorFlow's file gives zeros behind what it finds, where that is less",
-    **dict.fromkeys(["computed_update_last_1_False", "computed_update_nothing", "computed_update_once"], "TensorFlow's file adds up what goes to one place"),
+    "computed_update_nothing": "TensorFlow's file adds up what goes to one place",
 }
 
 # ---- ops of one element that are several operators
@@ -244,12 +244,12 @@ for own in 1, 4:
              [2, 30, own, 4], [2, 30, 4], inputs=[corners[:, :, :own], scores])
 case("combined_suppression_free", lambda x, s: dict(zip("abcd", tf.image.combined_non_max_suppression(x, s, 5, 10, 0.5, 0.6))), [1, None, 1, 4], [1, None, 4], inputs=[corners[:1, :, :1], scores[:1]])
 infinite = np.float32([[np.inf, -np.inf, 0]] * 5)
-for n in "TensorScatterMax", "TensorScatterMin":
-    case(n, lambda x, u, n=n: getattr(raw, n)(tensor=x, indices=[[1], [3], [1]], updates=u), [5, 3], [3, 3])
-    case(f"{n}_infinite", lambda x, i, u, n=n: getattr(raw, n)(tensor=x, indices=i, updates=u), [5, 3], spec([None, 2], I), [None], inputs=[infinite, np.int32([[0, 0], [0, 1], [4, 2], [4, 2]]), np.float32([1, 2, 3, -3])])
 apart, near = np.float32([[0, i, 1, i + 1] for i in (0, 2, 4, 6)]), np.float32([[0, i, 1, i + 1] for i in (0, 0.1, 4, 4.1)])
 for n, boxes in {"all": apart, "few": near}.items():
     case(f"suppression_of_{n}", lambda b, s: tf.image.non_max_suppression(b, s, 3, 0.5), [4, 4], [4], inputs=[boxes, np.float32([0.9, 0.8, 0.7, 0.6])])
+for n in "TensorScatterMax", "TensorScatterMin":
+    case(n, lambda x, u, n=n: getattr(raw, n)(tensor=x, indices=[[1], [3], [1]], updates=u), [5, 3], [3, 3])
+    case(f"{n}_infinite", lambda x, i, u, n=n: getattr(raw, n)(tensor=x, indices=i, updates=u), [5, 3], spec([None, 2], I), [None], inputs=[infinite, np.int32([[0, 0], [0, 1], [4, 2], [4, 2]]), np.float32([1, 2, 3, -3])])
     case(f"{n}_int32", lambda x, i, u, n=n: getattr(raw, n)(tensor=x, indices=i, updates=u), spec([5], I), spec([2, 2, 1], I), spec([2, 2], I),
          inputs=[np.int32([1, 2, -2**31, 2**31 - 1, 5]), np.int32([[[0], [1]], [[1], [4]]]), np.int32([[7, 8], [9, -1]])])
 case("scatter_sum", lambda x, u: raw.ScatterNdNonAliasingAdd(input=x, indices=[[1], [3], [1]], updates=u), [5, 3], [3, 3])
@@ -421,10 +421,10 @@ for depth, at in {1: P([4], [1], [4], [0]), 2: P([4, 0], [1, 1], [4, 0], [0, 2])
         case(f"computed_update_last_{depth}_{free}", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), [None if free else 5, 3, 2], spec([None, depth], I), [None, *[3, 2][depth - 1:]],
              inputs=[value([5, 3, 2], F), at, value([4, 3, 2][:1] + [3, 2][depth - 1:], F)])
 case("computed_update_last_inner_free", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), [None, None, None], spec([None, 1], L), [None, None, None], inputs=[value([5, 3, 2], F), P([4], [1], [4], t=np.int64), value([3, 3, 2], F)])
+case("computed_update_once", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), spec([5], I), spec([2, 1], I), spec([2], I), inputs=[P(1, 2, 3, 4, 5), P([1], [3]), P(7, 8)])
 case("computed_update_nothing", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), [5, 3], spec([None, 1], I), [None, 3], inputs=[value([5, 3], F), np.zeros((0, 1), np.int32), np.zeros((0, 3), np.float32)])
 case("computed_update_where", lambda x: tf.tensor_scatter_nd_update(x, tf.where(x > 0), tf.boolean_mask(x, x > 0) * 2), [None, 4])
 case("computed_stitch", lambda a, b, x, y: tf.dynamic_stitch([a, b], [x, y]), spec([None], I), spec([None], I), [None, 2], [None, 2], inputs=[P(3, 0), P(1, 2, 3), value([2, 2], F), value([3, 2], F)])
-case("computed_update_once", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), spec([5], I), spec([2, 1], I), spec([2], I), inputs=[P(1, 2, 3, 4, 5), P([1], [3]), P(7, 8)])
 case("computed_stitch_partition", lambda x, k: tf.dynamic_stitch(tf.dynamic_partition(tf.range(tf.size(k)), k, 2), [p * s for p, s in zip(tf.dynamic_partition(x, k, 2), (2.0, 3.0))]), [None, 2], spec([None], I),
      inputs=[value([5, 2], F), P(0, 1, 1, 0, 1)])
 case("computed_bincount_size", lambda k, n: tf.math.bincount(k, minlength=n, maxlength=n), spec([None], I), spec([], I), inputs=[P(0, 3, 1, 1), np.int32(5)])
@@ -465,6 +465,8 @@ def grows(write):
     return function
 
 
+case("loop_over_nothing", lambda x: tf.map_fn(lambda v: v * 2 + 1, x), [None, 3], inputs=[np.zeros((0, 3), np.float32)])
+case("loop_over_rows", lambda x: tf.map_fn(lambda v: tf.reduce_sum(v) * v, x), [None, 3])
 case("array_grows", grows(lambda a, x: tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a.write(i, x[i])), [0, a])[1].stack()), [6, 3])
 case("array_grows_by_two", grows(lambda a, x: tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a.write(2 * i + 1, x[i])), [0, a])[1].stack()), [6, 3])
 case("array_grows_unrolled", grows(lambda a, x: a.write(0, x[0]).write(3, x[1]).write(1, x[2]).stack()), [6, 3])
@@ -475,8 +477,6 @@ def growing(x):
         return i + 1, v * 0.5, out.write(i, v)
     return tf.while_loop(lambda i, v, _: tf.logical_and(i < 6, tf.reduce_max(v) > 0.1), turn, (0, x, tf.TensorArray(F, 0, dynamic_size=True)))[2].stack()
 
-case("loop_over_nothing", lambda x: tf.map_fn(lambda v: v * 2 + 1, x), [None, 3], inputs=[np.zeros((0, 3), np.float32)])
-case("loop_over_rows", lambda x: tf.map_fn(lambda v: tf.reduce_sum(v) * v, x), [None, 3])
 
 # ---- sizes and branches that are known, of shapes that are free beside
 case("free_sizes_known", lambda x: x * tf.cast(tf.range(tf.shape(x)[1]), F)[:, None] / tf.cast(tf.shape(x)[2], F), [None, 4, 3])
