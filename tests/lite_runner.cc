@@ -23,8 +23,8 @@
 // of fusions, which are tried first. `do explain`: as export, and `out` is what fired and what
 // nearly did: "FUSION NODE: fused". `do legalize`: ops become operators; `do fuse`, with the same
 // words behind it: operators that are one; `do fit`: operators of too many dimensions become
-// others; `do export`: all three; `do select`: the same, with select ops; `do lists`: lists become
-// tensors, then as export; `do composites`:
+// others; `do export`: all three; `do select`: the same, with select ops; `do few`: these for what
+// would be many operators, too; `do lists`: lists become tensors, then as export; `do composites`:
 // calls of composite functions become operators, or are the error "DECLINED NODE: WHY", one a line;
 // `do loops`: scans are rewritten, with notes in the same form behind them; `do functional`:
 // control flow of version 1 becomes branches and loops, whose functions print behind the graph; `do
@@ -224,7 +224,8 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   ASSIGN_OR_RETURN(choice.own, ParseFusions(fusions));
   std::vector<FusionNote> notes;
   OperatorSets sets;
-  sets.select = words.at(0) == "select";
+  const bool few = words.at(0) == "few";
+  sets.select = words.at(0) == "select" || few;
   const std::string step = sets.select ? "export" : words.at(0);
   if (step == "layers") return LayersOf(std::move(graph), words);
   if (step == "quantize") return QuantizedText(std::move(graph), words);
@@ -254,6 +255,7 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   std::vector<Refusal> refusals;
   if (step == "lists" || step == "legalize" || step == "export" || step == "explain" ||
       step == "composites") {
+    if (few) PreferSelectOps(*graph);
     ASSIGN_OR_RETURN(refusals, Legalize(*graph));
   }
   if (step == "stated") {

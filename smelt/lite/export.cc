@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "smelt/graph/constant.h"
 #include "smelt/io/staged_file.h"
@@ -284,10 +285,22 @@ std::string WhyRefused(const LiteReport& report, const std::string& key) {
   return absl::StrJoin(reasons, "; ");
 }
 
+bool HasSelectOps(const LiteGraphs& graphs) {
+  return std::ranges::any_of(graphs.All(), [](const Graph* graph) {
+    return std::ranges::any_of(graph->Nodes(), [](const Node* n) {
+      return n->Is("tfl.custom") && absl::StartsWith(n->String("custom_code"), kFlexPrefix);
+    });
+  });
+}
+
 class Exporter {
  public:
-  Exporter(LoadedModel& model, const LiteFlags& flags, LiteReport* report)
-      : model_(model), flags_(flags), report_(report), pinner_(flags.shapes) {}
+  // `few`: what would be many operators is a select op, where it can be.
+  Exporter(LoadedModel& model, const LiteFlags& flags, bool few, LiteReport* report)
+      : model_(model), flags_(flags), few_(few), report_(report), pinner_(flags.shapes) {}
+
+  // Run() ended early: the file has select ops, which another run with `few` may have more of.
+  bool wants_few() const { return wants_few_; }
 
   // `failed`: signatures that cannot be exported, and why. The file is whole where there are none.
   StatusOr<LiteModel> Run(const std::vector<std::string>& keys,
@@ -330,6 +343,10 @@ class Exporter {
     ASSIGN_OR_RETURN(LiteGraphs graphs, CollectGraphs(std::move(g.graph), [&](Graph& graph) {
                        return Convert(key, graph, declares_ranges);
                      }));
+    if (!few_ && HasSelectOps(graphs)) {
+      wants_few_ = true;
+      return absl::AbortedError("there are select ops");
+    }
     // An infinity is refused by name where numbers get scales, and not taken for a large number.
     if (report_->refused.empty()) {
       StateBegins(*graphs.main);
@@ -385,14 +402,20 @@ class Exporter {
   Status Convert(const std::string& key, Graph& graph, bool declares_ranges) {
     Effects effects(*graph.library(), flags_.keep_asserts);
     RETURN_IF_ERROR(DropIdleOrder(graph, effects));
+    if (few_) PreferSelectOps(graph);
     ASSIGN_OR_RETURN(std::vector<Refusal> refused,
                      Legalize(graph, &model_.session().resources(),
                               {flags_.operators.builtins, flags_.keep_asserts,
                                &model_.session().options().files, declares_ranges}));
     PruneUnread(graph, effects);
-    RETURN_IF_ERROR(Fuse(graph, flags_.fusions, &report_->fusions));
+    FusionChoice fusions = flags_.fusions;
+    // Products have kernels of integers, powers have none.
+    const bool integers =
+        flags_.quantize == LiteQuantize::kInt8 || flags_.quantize == LiteQuantize::kInt16x8;
+    if (integers) fusions.off.insert("FuseCube");
+    RETURN_IF_ERROR(Fuse(graph, fusions, &report_->fusions));
     ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));
-    if (late) RETURN_IF_ERROR(Fuse(graph, flags_.fusions, nullptr));
+    if (late) RETURN_IF_ERROR(Fuse(graph, fusions, nullptr));
     // A constant that states the shape it has anyway is the same as one that does not.
     for (Node* n : graph.Nodes()) {
       if (n->Is("Const")) n->EraseAttr(kOutputShapes);
@@ -477,6 +500,8 @@ class Exporter {
 
   LoadedModel& model_;
   const LiteFlags& flags_;
+  const bool few_;
+  bool wants_few_ = false;
   LiteReport* report_;
   InputPinner pinner_;
   std::vector<SignatureGraph> signatures_;
@@ -487,13 +512,31 @@ class Exporter {
 
 }  // namespace
 
+namespace {
+
+// What was left out stays so.
+void StartAgain(LiteReport* report) {
+  report->refused.clear();
+  report->fusions.clear();
+  report->float_layers.clear();
+}
+
+}  // namespace
+
 StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteReport* report) {
   ASSIGN_OR_RETURN(std::vector<std::string> keys, Signatures(model, flags));
-  for (;;) {
+  for (bool few = false;;) {
     std::map<std::string, Status> failed;
-    ASSIGN_OR_RETURN(LiteModel out, Exporter(model, flags, report).Run(keys, &failed));
+    Exporter exporter(model, flags, few, report);
+    StatusOr<LiteModel> out = exporter.Run(keys, &failed);
+    if (exporter.wants_few()) {
+      few = true;
+      StartAgain(report);
+      continue;
+    }
+    RETURN_IF_ERROR(out.status());
     if (failed.empty()) {
-      RETURN_IF_ERROR(AddFileMetadata(model, flags, out));
+      RETURN_IF_ERROR(AddFileMetadata(model, flags, *out));
       return out;
     }
     const bool may_leave_out =
@@ -512,8 +555,7 @@ StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteR
       report->left_out.push_back({key, std::string(why.message())});
       std::erase(keys, key);
     }
-    report->refused.clear();
-    report->fusions.clear();
+    StartAgain(report);
   }
 }
 

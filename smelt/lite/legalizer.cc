@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/lite/flex/select_ops.h"
 #include "smelt/lite/prepare/updates.h"
 #include "smelt/lite/prepare/wide_types.h"
 #include "smelt/lite/rows/rows.h"
@@ -199,6 +201,12 @@ class Legalization {
     }
     if (!by.ok()) return Prefix(by.status(), absl::StrCat("node '", n->name(), "': "));
     if (by->empty() && n->num_outputs() > 0) return OkStatus();  // it stays
+    const int count = OperatorsSince(first_new);
+    if (count > n->Int(kMostOperators, count)) {
+      Refuse(*n, absl::StrCat("it would be ", count, " operators"));
+      RemoveSince(first_new);
+      return OkStatus();
+    }
     const std::vector<Use> readers = n->OrderedUses();
     for (size_t i = 0; i < by->size() && i < static_cast<size_t>(n->num_outputs()); ++i) {
       graph_.ReplaceAllUses({n, static_cast<int>(i)}, (*by)[i]);
@@ -228,6 +236,21 @@ class Legalization {
   std::vector<Refusal> refusals;
 
  private:
+  int OperatorsSince(int first_new) const {
+    int count = 0;
+    for (int id = first_new; id < graph_.max_id(); ++id) {
+      const Node* node = graph_.NodeOf(id);
+      count += node != nullptr && absl::StartsWith(node->op(), "tfl.") ? 1 : 0;
+    }
+    return count;
+  }
+  void RemoveSince(int first_new) {
+    for (int id = graph_.max_id() - 1; id >= first_new; --id) {
+      Node* node = graph_.NodeOf(id);
+      if (node != nullptr && node->uses().empty()) graph_.Remove(node);
+    }
+  }
+
   void Refuse(Node& n, std::string why) {
     l_.StateShapes(n);
     refusals.push_back({n.name(), std::string(n.op()), std::move(why), false, false});
@@ -332,6 +355,18 @@ Status TakeAsBroadcast(Graph& graph) {
   return OkStatus();
 }
 
+// Sizes that inputs leave free.
+std::set<int64_t> SizesOfInputs(const Graph& graph, const ShapeTable& symbols) {
+  std::set<int64_t> out;
+  for (Node* n : graph.Nodes()) {
+    if (!n->Is("_Arg")) continue;
+    for (const int64_t size : symbols.of({n, 0}).dims()) {
+      if (IsSymbolicDim(size)) out.insert(size);
+    }
+  }
+  return out;
+}
+
 // Says of nodes that their operands have the same shape, which decides what kernels take of those
 // whose operands might broadcast.
 void MarkSameShapes(Graph& graph, const ShapeTable& shapes) {
@@ -342,18 +377,29 @@ void MarkSameShapes(Graph& graph, const ShapeTable& shapes) {
   // What most kernels take.
   constexpr int kFewDims = 4;
   constexpr OpSet kNever = {"Atan2", "BitwiseAnd", "BitwiseOr", "LeftShift"};
+  // Free batches of two inputs are one batch: a kernel that looks whether they are says what is
+  // wrong with others.
+  constexpr OpSet kLooks = {"Atan2"};
   std::erase_if(nodes, [&](const Node* n) {
     return shapes.of(n->input(0)).rank() <= kFewDims && !n->Is(kNever);
   });
   if (nodes.empty()) return;
   const ShapeTable symbols = InferSymbolicShapes(graph, {});
+  const std::set<int64_t> of_inputs = SizesOfInputs(graph, symbols);
   for (Node* n : nodes) {
     const PartialShape first = symbols.of(n->input(0));
     const bool certain = std::ranges::all_of(
         first.dims(), [](int64_t size) { return size >= 0 || IsSymbolicDim(size); });
+    const auto same_as_first = [&](Endpoint e) {
+      const PartialShape other = symbols.of(e);
+      return other == first ||
+             (n->Is(kLooks) &&
+              std::ranges::equal(first.dims(), other.dims(), [&](int64_t a, int64_t b) {
+                return a == b || (of_inputs.contains(a) && of_inputs.contains(b));
+              }));
+    };
     const bool same =
-        first.known_rank() && certain &&
-        std::ranges::all_of(n->inputs(), [&](Endpoint e) { return symbols.of(e) == first; });
+        first.known_rank() && certain && std::ranges::all_of(n->inputs(), same_as_first);
     if (same) n->AttrsToChange().Set(kSameShapes, true);
   }
 }

@@ -26,7 +26,10 @@ num_theirs = len(CASES)
 # Answers that a converter cannot be held to: numbers that are drawn.
 DRAWN = ("random_uniform", "random_normal", "multinomial")
 # More operators than TensorFlow's, and why.
-MORE = {}
+MORE = {
+    "suppression_of_all": "TensorFlow's file gives zeros behind what it finds, where that is less",
+    "computed_update_nothing": "TensorFlow's file adds up what goes to one place",
+}
 
 # ---- ops of one element that are several operators
 for n, f in {"asinh": tf.asinh, "erf": tf.math.erf, "erfc": tf.math.erfc, "atan": tf.atan, "sinh": tf.sinh, "cosh": tf.cosh, "expm1": tf.math.expm1, "is_nan": tf.math.is_nan,
@@ -48,6 +51,9 @@ for signed, low, high in ((True, -1.0, 2.0), (False, 0.0, 3.0), (True, -2.0, 1.0
         case(f"quantize_and_dequantize_{signed}_{high}_{rounding}", lambda x, s=signed, a=low, b=high, r=rounding: tf.quantization.quantize_and_dequantize_v2(x, a, b, signed_input=s, range_given=True, round_mode=r), [None, 40])
 case("quantize_and_dequantize_narrow", lambda x: tf.quantization.quantize_and_dequantize_v2(x, -1.0, 2.0, range_given=True, narrow_range=True, num_bits=4), [None, 40])
 case("global_normalization", lambda x: tf.compat.v1.nn.batch_norm_with_global_normalization(x, tf.constant([0.1, 0.2]), tf.constant([1.0, 2.0]), tf.constant([0.5, -0.5]), tf.constant([2.0, 3.0]), 1e-3, True), [2, 3, 3, 2])
+
+case("cube", lambda x: x**3, [None, 4])
+case("atan2_free", tf.atan2, [None, 4], [None, 4])
 
 # ---- types that no operator takes: computed in wider ones
 BOTH = {"add": tf.add, "sub": tf.subtract, "mul": tf.multiply, "maximum": tf.maximum, "squared_difference": tf.math.squared_difference, "less": tf.less, "equal": tf.equal}
@@ -238,6 +244,9 @@ for own in 1, 4:
              [2, 30, own, 4], [2, 30, 4], inputs=[corners[:, :, :own], scores])
 case("combined_suppression_free", lambda x, s: dict(zip("abcd", tf.image.combined_non_max_suppression(x, s, 5, 10, 0.5, 0.6))), [1, None, 1, 4], [1, None, 4], inputs=[corners[:1, :, :1], scores[:1]])
 infinite = np.float32([[np.inf, -np.inf, 0]] * 5)
+apart, near = np.float32([[0, i, 1, i + 1] for i in (0, 2, 4, 6)]), np.float32([[0, i, 1, i + 1] for i in (0, 0.1, 4, 4.1)])
+for n, boxes in {"all": apart, "few": near}.items():
+    case(f"suppression_of_{n}", lambda b, s: tf.image.non_max_suppression(b, s, 3, 0.5), [4, 4], [4], inputs=[boxes, np.float32([0.9, 0.8, 0.7, 0.6])])
 for n in "TensorScatterMax", "TensorScatterMin":
     case(n, lambda x, u, n=n: getattr(raw, n)(tensor=x, indices=[[1], [3], [1]], updates=u), [5, 3], [3, 3])
     case(f"{n}_infinite", lambda x, i, u, n=n: getattr(raw, n)(tensor=x, indices=i, updates=u), [5, 3], spec([None, 2], I), [None], inputs=[infinite, np.int32([[0, 0], [0, 1], [4, 2], [4, 2]]), np.float32([1, 2, 3, -3])])
@@ -412,6 +421,7 @@ for depth, at in {1: P([4], [1], [4], [0]), 2: P([4, 0], [1, 1], [4, 0], [0, 2])
         case(f"computed_update_last_{depth}_{free}", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), [None if free else 5, 3, 2], spec([None, depth], I), [None, *[3, 2][depth - 1:]],
              inputs=[value([5, 3, 2], F), at, value([4, 3, 2][:1] + [3, 2][depth - 1:], F)])
 case("computed_update_last_inner_free", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), [None, None, None], spec([None, 1], L), [None, None, None], inputs=[value([5, 3, 2], F), P([4], [1], [4], t=np.int64), value([3, 3, 2], F)])
+case("computed_update_once", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), spec([5], I), spec([2, 1], I), spec([2], I), inputs=[P(1, 2, 3, 4, 5), P([1], [3]), P(7, 8)])
 case("computed_update_nothing", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), [5, 3], spec([None, 1], I), [None, 3], inputs=[value([5, 3], F), np.zeros((0, 1), np.int32), np.zeros((0, 3), np.float32)])
 case("computed_update_where", lambda x: tf.tensor_scatter_nd_update(x, tf.where(x > 0), tf.boolean_mask(x, x > 0) * 2), [None, 4])
 case("computed_stitch", lambda a, b, x, y: tf.dynamic_stitch([a, b], [x, y]), spec([None], I), spec([None], I), [None, 2], [None, 2], inputs=[P(3, 0), P(1, 2, 3), value([2, 2], F), value([3, 2], F)])
@@ -455,6 +465,8 @@ def grows(write):
     return function
 
 
+case("loop_over_nothing", lambda x: tf.map_fn(lambda v: v * 2 + 1, x), [None, 3], inputs=[np.zeros((0, 3), np.float32)])
+case("loop_over_rows", lambda x: tf.map_fn(lambda v: tf.reduce_sum(v) * v, x), [None, 3])
 case("array_grows", grows(lambda a, x: tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a.write(i, x[i])), [0, a])[1].stack()), [6, 3])
 case("array_grows_by_two", grows(lambda a, x: tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a.write(2 * i + 1, x[i])), [0, a])[1].stack()), [6, 3])
 case("array_grows_unrolled", grows(lambda a, x: a.write(0, x[0]).write(3, x[1]).write(1, x[2]).stack()), [6, 3])

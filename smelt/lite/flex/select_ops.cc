@@ -163,6 +163,7 @@ class Replacement {
     AttrMap attrs;
     std::string options;
     if (select) {
+      n->EraseAttr(kMostOperators);
       ASSIGN_OR_RETURN(const std::string node, SerializeLoneNode(*n));
       options = WriteFlexPair({std::string(n->op()), node});
     } else {
@@ -205,6 +206,20 @@ class Replacement {
 }  // namespace
 
 bool IsSelectOp(OpName op) { return kSelectOps.Contains(op); }
+
+void PreferSelectOps(Graph& graph) {
+  // As long as what a call of TensorFlow's runtime takes.
+  constexpr int64_t kFewOperators = 4;
+  const auto plain = [](Dtype type) {
+    return !IsHandle(type) && BaseType(type) != Dtype::kComplex64;
+  };
+  for (Node* n : graph.Nodes()) {
+    if (IsSelectOp(n->op_name()) && WhyNeither(*n).empty() &&
+        std::ranges::all_of(n->input_types, plain) && std::ranges::all_of(n->output_types, plain)) {
+      n->AttrsToChange().Set(kMostOperators, kFewOperators);
+    }
+  }
+}
 
 Status ReplaceRefused(Graph& graph, const OperatorSets& sets, std::vector<Refusal>& refusals) {
   return Replacement(graph, sets).Run(refusals);

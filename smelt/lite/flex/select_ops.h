@@ -15,6 +15,12 @@ namespace smelt {
 // Does TensorFlow's converter give the op to the Flex delegate?
 bool IsSelectOp(OpName op);
 
+// Says of each node that may be a select op, and works on plain tensors alone, that it is refused
+// where it would be many operators: in a file that has select ops anyway one of these is better.
+void PreferSelectOps(Graph& graph);
+// Of a node: what would be more operators than these stays.
+inline constexpr absl::string_view kMostOperators = "_most_operators";
+
 // Replaces nodes that were refused: by select ops where `sets` and the node allow, else by custom
 // ops. Those that stay refused say why, and what else could be done with them. Errors are those of
 // messages that are too large.

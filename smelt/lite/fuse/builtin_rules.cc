@@ -212,6 +212,9 @@ late fusion FusePow "x^2, x^0.5, x^-0.5 -> square, sqrt, rsqrt" {
   pow(x, 0.5) -> sqrt(x);
   pow(x, -0.5) -> rsqrt(x);
 }
+late fusion FuseCube "x * x^2 -> x^3" {
+  mul(x, square(x)) -> pow(x, 3) where is_float(x);
+}
 late fusion RemoveNeutral "x * 1, x / 1, x + 0, x - 0 -> x" {
   mul(x, 1) -> x;
   div(x, 1) -> x;

@@ -132,8 +132,21 @@ class ListLowering {
     return Concat({value, zeros}, type);
   }
 
-  // `grows`: an index behind the end makes the list longer.
-  StatusOr<DenseList> Set(const DenseList& list, Endpoint index, Endpoint item, bool grows) {
+  // Of a list without elements none of the row: runtimes look whether a row fits in before they
+  // know that a loop takes no turn.
+  StatusOr<Endpoint> FittingRow(Endpoint row, const DenseList& list, Endpoint wide) {
+    const Dtype type = list.type.dtype;
+    const std::vector<int32_t> zeros(static_cast<size_t>(list.type.rank) + 1);
+    ASSIGN_OR_RETURN(const Endpoint sizes, ShapeOf(wide, type));
+    return Add("StridedSlice",
+               {row, Ints(zeros), sizes, Ints(std::vector<int32_t>(zeros.size(), 1))},
+               {{"T", type}, {"Index", Dtype::kInt32}});
+  }
+
+  // `grows`: an index behind the end makes the list longer. `length`: of the list, where it is
+  // known; -1.
+  StatusOr<DenseList> Set(const DenseList& list, Endpoint index, Endpoint item, bool grows,
+                          int64_t length) {
     const Dtype type = list.type.dtype;
     DenseList out = list;
     ASSIGN_OR_RETURN(Endpoint wide, Widened(list, item));
@@ -141,13 +154,17 @@ class ListLowering {
       ASSIGN_OR_RETURN(const Endpoint count, Add("AddV2", {index, Int(1)}, {{"T", Dtype::kInt32}}));
       ASSIGN_OR_RETURN(wide, Lengthened(list, wide, count));
     }
-    ASSIGN_OR_RETURN(const Endpoint row, AsRow(item, type));
+    ASSIGN_OR_RETURN(Endpoint row, AsRow(item, type));
     ASSIGN_OR_RETURN(const Endpoint at, AsRow(index, Dtype::kInt32));
     const std::vector<int32_t> zeros(static_cast<size_t>(list.type.rank));
     if (Has(kWrittenInPlace, type)) {
       Endpoint start = at;
       if (!zeros.empty()) {
         ASSIGN_OR_RETURN(start, Concat({at, Ints(zeros)}, Dtype::kInt32));
+      }
+      const bool there = grows || length > 0 || ConstantTensor(*BehindIdentities(index).node);
+      if (!there) {
+        ASSIGN_OR_RETURN(row, FittingRow(row, list, wide));
       }
       ASSIGN_OR_RETURN(out.value, Add("XlaDynamicUpdateSlice", {wide, row, start},
                                       {{"T", type}, {"Tindices", Dtype::kInt32}}));
@@ -366,6 +383,10 @@ StatusOr<LoweredListOp> LowerListOp(Graph& graph, const Node& node, const DenseL
     return Unimplemented("its elements are no tensors of numbers");
   }
   if (!makes && in == nullptr) return Unimplemented("the list that it reads is not known");
+  const auto length = [&]() -> int64_t {
+    const PartialShape value = shapes.of(in->value);
+    return value.rank() < 1 ? -1 : value[0];
+  };
   if (node.Is("TensorListFromTensor")) {
     const int rank = shapes.of(node.input(0)).rank();
     if (rank < 1) return Unimplemented("the rank of its input is not known");
@@ -376,10 +397,9 @@ StatusOr<LoweredListOp> LowerListOp(Graph& graph, const Node& node, const DenseL
     ASSIGN_OR_RETURN(out.list, l.Make(ElementShape(node.input(0), element), std::nullopt, type));
   } else if (node.Is("TensorListSetItem")) {
     ASSIGN_OR_RETURN(out.list, l.Set(*in, node.input(1), node.input(2),
-                                     node.Bool("resize_if_index_out_of_bounds")));
+                                     node.Bool("resize_if_index_out_of_bounds"), length()));
   } else if (node.Is("TensorListResize")) {
-    const PartialShape value = shapes.of(in->value);
-    ASSIGN_OR_RETURN(out.list, l.Resize(*in, node.input(1), value.rank() < 1 ? -1 : value[0]));
+    ASSIGN_OR_RETURN(out.list, l.Resize(*in, node.input(1), length()));
   } else if (node.Is({"TensorListConcat", "TensorListConcatV2"})) {
     return l.Joined(*in, shapes.of(in->value));
   } else if (node.Is("TensorListSplit")) {

@@ -4,6 +4,7 @@
 
 #include "smelt/graph/constant.h"
 #include "smelt/graph/function_ops.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/recurrences/recurrence.h"
 
@@ -126,9 +127,12 @@ class WhileBuilder {
       const Endpoint carried = Carry(array);
       const bool last = scan_.last[static_cast<size_t>(i)];
       const Endpoint at = last ? Endpoint{body_.AddConst("row", zero), 0} : k;
-      ASSIGN_OR_RETURN(const Endpoint written,
-                       Written(carried, Result(scan_.states + i),
-                               sizes.by_array[static_cast<size_t>(i)]->size(), at, counter));
+      ASSIGN_OR_RETURN(const Endpoint row,
+                       RowFor(carried, Result(scan_.states + i), scan_.length(i),
+                              sizes.by_array[static_cast<size_t>(i)]->size()));
+      ASSIGN_OR_RETURN(
+          const Endpoint written,
+          Written(carried, row, sizes.by_array[static_cast<size_t>(i)]->size(), at, counter));
       results_.push_back(written);
     }
     if (scan_.until()) {
@@ -221,11 +225,25 @@ class WhileBuilder {
     return AddOp(graph_, name_ + "/array", "Fill", {{packed, 0}, value});
   }
 
-  // The array with the row in its place.
-  StatusOr<Endpoint> Written(Endpoint array, Endpoint row, size_t rank, Endpoint at,
-                             Dtype counter) {
+  // The row as a part of the array. Of one without rows it is none: runtimes look whether it fits
+  // in before they know that the loop takes no turn.
+  StatusOr<Endpoint> RowFor(Endpoint array, Endpoint row, Endpoint length, size_t rank) {
     const Endpoint axis = {body_.AddConst("axis", Tensor::Scalar<int32_t>(0)), 0};
     ASSIGN_OR_RETURN(const Endpoint one, AddOp(body_, "row", "ExpandDims", {row, axis}));
+    const std::optional<Tensor> known = ConstantTensor(*BehindIdentities(length).node);
+    if (known && IndexAt(*known, 0) > 0) return one;
+    const auto ints = [&](int32_t n) {
+      const std::vector<int32_t> numbers(rank + 1, n);
+      return Endpoint{body_.AddConst("row", Tensor::Vector(std::span<const int32_t>(numbers))), 0};
+    };
+    ASSIGN_OR_RETURN(const Endpoint sizes, AddOp(body_, "row", "Shape", {array}));
+    return AddOp(body_, "row", "StridedSlice", {one, ints(0), sizes, ints(1)});
+  }
+
+  // The array with the row, which has its rank, in its place.
+  StatusOr<Endpoint> Written(Endpoint array, Endpoint one, size_t rank, Endpoint at,
+                             Dtype counter) {
+    const Endpoint axis = {body_.AddConst("axis", Tensor::Scalar<int32_t>(0)), 0};
     ASSIGN_OR_RETURN(const Endpoint first, AddOp(body_, "at", "ExpandDims", {at, axis}));
     Endpoint begin = first;
     if (rank > 0) {

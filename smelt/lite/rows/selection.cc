@@ -1,5 +1,6 @@
 // Ops that choose, count and scatter: boxes, buckets, sparse tensors.
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "smelt/graph/shape/rules.h"
@@ -170,6 +171,16 @@ LiteEndpoints ScatterSum(Node& n, Legalizer& l) {
   return One(l.Add(l.row().lite, {n.input(0), sums}, {}, l.OutputOf(n)));
 }
 
+// So many numbers of a kind may stand in the file.
+constexpr int64_t kMostStated = 1024;
+
+// Numbers from `first` on.
+Endpoint Counting(int64_t first, int64_t count, Legalizer& l) {
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), first);
+  return l.Ints(numbers);
+}
+
 PartialShape RowsShape(int64_t count, const std::vector<int64_t>& inner) {
   std::vector<int64_t> dims = {count};
   for (const int64_t d : inner) dims.push_back(std::max<int64_t>(d, -1));
@@ -179,6 +190,7 @@ PartialShape RowsShape(int64_t count, const std::vector<int64_t>& inner) {
 // Rows of the last dimensions of another tensor.
 Endpoint AsRowsOf(Endpoint e, Endpoint of, const std::vector<int64_t>& inner, OperatorChain& c) {
   Legalizer& l = c.l();
+  if (c.shape(e).rank() == static_cast<int>(inner.size()) + 1) return e;
   std::vector<int64_t> sizes = {-1};
   sizes.insert(sizes.end(), inner.begin(), inner.end());
   if (std::ranges::count_if(sizes, [](int64_t s) { return s < 0; }) == 1)
@@ -228,18 +240,31 @@ LiteEndpoints LastWritten(Node& n, Endpoint indices, Legalizer& l) {
               {Dtype::kInt32, PartialShape::Of({depth})}));
     index = c.Reduce("tfl.sum", c.Mul(index, each), {at.rank() - 1}, false);
   }
-  if (c.shape(index).rank() != 1) index = c.Reshape(index, {-1});
+  if (c.shape(index).rank() != 1) {
+    int64_t count = 1;
+    for (int i = 0; i < at.rank() - 1; ++i) count = count < 0 || at[i] < 0 ? -1 : count * at[i];
+    index = c.Reshape(index, {count});
+  }
   RETURN_IF_ERROR(c.Done(index).status());
-  ASSIGN_OR_RETURN(const Endpoint count, SizeOf(index, 0, l));
-  const LiteOutput numbers = {Dtype::kInt32, PartialShape::Of({-1})};
-  const LiteOutput each_place = {Dtype::kInt32, PartialShape::Of({known})};
-  const Endpoint order = c.Make("tfl.range", {places, c.Add(count, places), l.Int(1)}, {}, numbers);
-  const Endpoint last = c.Make("tfl.unsorted_segment_max", {order, index, places}, {}, each_place);
-  const Endpoint own = c.CountTo(places, known);
   const Endpoint all = c.Make(
       "tfl.concatenation",
       {AsRowsOf(n.input(0), n.input(0), inner, c), AsRowsOf(n.input(2), n.input(0), inner, c)},
       Options({{"axis", int64_t{0}}}), {n.input_types[0], RowsShape(-1, inner)});
+  RETURN_IF_ERROR(c.Done(all).status());
+  const int64_t count = c.shape(index)[0];
+  Endpoint order;
+  if (known >= 0 && count >= 0 && count <= kMostStated) {
+    order = Counting(known, count, l);
+  } else {
+    // One behind the last of them is the number of rows of both.
+    ASSIGN_OR_RETURN(const Endpoint end, SizeOf(all, 0, l));
+    order = c.Make("tfl.range", {places, end, l.Int(1)}, {},
+                   {Dtype::kInt32, PartialShape::Of({count})});
+  }
+  const LiteOutput each_place = {Dtype::kInt32, PartialShape::Of({known})};
+  const Endpoint last = c.Make("tfl.unsorted_segment_max", {order, index, places}, {}, each_place);
+  const Endpoint own =
+      known >= 0 && known <= kMostStated ? Counting(0, known, l) : c.CountTo(places, known);
   const Endpoint rows =
       c.Make("tfl.gather", {all, c.Max(last, own)}, Options({{"axis", int64_t{0}}}),
              {n.input_types[0], RowsShape(known, inner)});
@@ -256,9 +281,7 @@ LiteEndpoints ScatterUpdate(Node& n, Legalizer& l) {
   if (!RowsDiffer(indices, l)) return LastWritten(n, indices, l);
   const PartialShape sizes = l.shape(n.input(2));
   ASSIGN_OR_RETURN(const Endpoint values, Scattered(n, l, indices, n.input(2)));
-  // So many may stand in the file.
-  constexpr int64_t kMostOnes = 1024;
-  const bool stated = sizes.fully_known() && NumElements(sizes) <= kMostOnes;
+  const bool stated = sizes.fully_known() && NumElements(sizes) <= kMostStated;
   ASSIGN_OR_RETURN(const Attr one,
                    UniformTensor(n.input_types[0], stated ? Shape(sizes.dims()) : Shape(), 1));
   ASSIGN_OR_RETURN(const Tensor value,
