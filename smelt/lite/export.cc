@@ -510,10 +510,6 @@ class Exporter {
   std::set<std::string> bodies_seen_;
 };
 
-}  // namespace
-
-namespace {
-
 // What was left out stays so.
 void StartAgain(LiteReport* report) {
   report->refused.clear();
