@@ -10,7 +10,8 @@
 namespace smelt {
 namespace {
 
-constexpr OpSet kCanStandForAnother = {"Assert", "Print"};
+// A .tflite file's tables are filled before anything looks into them, and not written after that.
+constexpr OpSet kCanStandForAnother = {"Assert", "Print", "tfl.hashtable_find"};
 constexpr OpSet kOfOneFrame = {"Enter", "RefEnter", "Exit", "RefExit"};
 
 // So many bytes of a tensor count for its hash.

@@ -195,6 +195,10 @@ void FftBlock(const FftPlan& plan, std::span<const FftAxis> axes, const In* in, 
     }
   }
   FftAlong(plan, axes[2], 2, block);
+  if (plan.kind == FftKind::kReal && plan.rank == 1 && n[2] > 0) {
+    block[0].imag(0);
+    if (n[2] % 2 == 0) block[n[2] / 2].imag(0);
+  }
   const double scale = plan.inverse() ? 1.0 / static_cast<double>(plan.points()) : 1.0;
   for (int64_t i = 0; i < n[0]; ++i) {
     for (int64_t j = 0; j < n[1]; ++j) {
@@ -287,7 +291,13 @@ class FftFloatLines {
           to[k] = at(k) * scale;
           continue;
         }
-        const Value a = at(k == length ? 0 : k), b = std::conj(at(k == 0 ? 0 : length - k));
+        // The first and the middle bin are real: what is negative has the angle pi, not -pi.
+        if (k == 0 || k == length) {
+          const Value v = at(0);
+          to[k] = Value(k == 0 ? v.real() + v.imag() : v.real() - v.imag(), 0);
+          continue;
+        }
+        const Value a = at(k), b = std::conj(at(length - k));
         const Value sum = a + b, turn = Product(a - b, twist_[k]);
         // Times -i.
         to[k] = Value(sum.real() + turn.imag(), sum.imag() - turn.real()) * 0.5F;

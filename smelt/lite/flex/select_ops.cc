@@ -35,7 +35,6 @@ std::string WhyNeither(const Node& n) {
   for (const Dtype type : n.output_types) {
     if (type == Dtype::kResource) return "what it holds once the model is loaded would be lost";
   }
-  if (n.Is("Complex")) return "it is half of a complex number";
   for (const auto* types : {&n.input_types, &n.output_types}) {
     for (const Dtype type : *types) {
       if (IsRef(type)) return "it works on a variable of version 1";
@@ -100,6 +99,7 @@ class Replacement {
   Replacement(Graph& graph, const OperatorSets& sets) : graph_(graph), sets_(sets) {}
 
   Status Run(std::vector<Refusal>& refusals) {
+    if (sets_.select || sets_.custom) AddPairs(refusals);
     for (Refusal& r : refusals) {
       Node* n = graph_.Find(r.node);
       refused_[n] = &r;
@@ -125,6 +125,19 @@ class Replacement {
   }
 
  private:
+  // What such operators read is one complex number, not two parts.
+  void AddPairs(std::vector<Refusal>& refusals) {
+    std::set<const Node*> known;
+    for (const Refusal& r : refusals) known.insert(graph_.Find(r.node));
+    for (size_t i = 0, count = refusals.size(); i < count; ++i) {
+      for (const Endpoint& e : graph_.Find(refusals[i].node)->inputs()) {
+        if (!e.node->Is("Complex") || !known.insert(e.node).second) continue;
+        refusals.push_back({e.node->name(), std::string(e.node->op()),
+                            "no operator makes complex numbers", false, false});
+      }
+    }
+  }
+
   // Builtins, select ops and custom ops keep variables, tables and lists each in their own way: no
   // handle goes from one kind to another.
   void SeparateHandles(const std::vector<Refusal>& refusals) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_replace.h"
@@ -21,6 +23,10 @@ namespace {
 
 // Nodes that only name a resource: one in each function is as good as an argument.
 constexpr OpSet kHandles = {"VarHandleOp", "HashTableV2", "HashTable"};
+
+// Loops and branches in one another, and names for a list, that are followed for what they write
+// into it.
+constexpr int kMostFollowed = 50;
 
 // What a function gets for one operand.
 struct Operand {
@@ -157,9 +163,9 @@ class Owner {
       if (!n->Is({"TensorListReserve", "EmptyTensorList"})) continue;
       for (const Use& use : n->OrderedUses()) {
         if (use.is_control()) continue;
-        const PartialShape element = IsLoop(*use.node)
-                                         ? Written(*use.node, use.input, shapes)
-                                         : WrittenBy(*use.node, use.input, shapes.graph);
+        std::set<std::pair<const Node*, int>> seen;
+        const PartialShape element =
+            WrittenThrough(*use.node, use.input, shapes.graph, shapes, 0, seen);
         if (!element.known_rank()) continue;
         const auto [at, first] = elements_.try_emplace(n->id(), element);
         if (first || at->second == element) continue;
@@ -181,17 +187,35 @@ class Owner {
     return {};
   }
 
-  // The shape of what a loop writes into its variable `i`.
-  PartialShape Written(const Node& loop, int i, const ModelShapes& shapes) const {
-    const FuncAttr* body = loop.Func("body");
-    const Function* f = body == nullptr ? nullptr : graph_.library()->Find(body->name);
-    const auto table = body == nullptr ? shapes.functions.end() : shapes.functions.find(body->name);
-    if (f == nullptr || f->body == nullptr || table == shapes.functions.end()) return {};
-    const std::vector<Endpoint> results = f->FlatResults();
-    if (static_cast<size_t>(i) >= results.size()) return {};
-    const Endpoint e = BehindIdentities(results[static_cast<size_t>(i)]);
-    if (IsLoop(*e.node)) return Written(*e.node, e.port, shapes);
-    return WrittenBy(*e.node, 0, table->second);
+  // The same where a loop or a branch may do it; `table` is of the node's own graph. `seen`: where
+  // nothing was found, since functions may be called more than once.
+  PartialShape WrittenThrough(const Node& n, int i, const ShapeTable& table,
+                              const ModelShapes& shapes, int depth,
+                              std::set<std::pair<const Node*, int>>& seen) const {
+    if (depth > kMostFollowed || !seen.emplace(&n, i).second) return {};
+    const auto first_known = [&](const Node& list, int port, const ShapeTable& of) {
+      PartialShape found;
+      for (const Use& use : list.OrderedUses()) {
+        if (use.is_control() || use.port() != port || found.known_rank()) continue;
+        found = WrittenThrough(*use.node, use.input, of, shapes, depth + 1, seen);
+      }
+      return found;
+    };
+    if (n.Is(kIdentityOps)) return first_known(n, i, table);
+    if (!IsLoop(n) && !IsBranch(n)) return WrittenBy(n, i, table);
+    PartialShape found;
+    for (const absl::string_view name : {"body", "then_branch", "else_branch"}) {
+      const FuncAttr* call = n.Func(name);
+      const Function* f = call == nullptr ? nullptr : graph_.library()->Find(call->name);
+      if (f == nullptr || f->body == nullptr || found.known_rank()) continue;
+      const auto inner = shapes.functions.find(call->name);
+      if (inner == shapes.functions.end()) continue;
+      // A branch's input 0 is the condition.
+      const std::vector<Endpoint> args = f->FlatArguments();
+      const auto at = static_cast<size_t>(IsLoop(n) ? i : i - 1);
+      if (at < args.size()) found = first_known(*args[at].node, args[at].port, inner->second);
+    }
+    return found;
   }
 
   // Operands from input `first` on.
