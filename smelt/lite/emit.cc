@@ -248,6 +248,10 @@ class Emitter {
       const absl::string_view function = FunctionOfOption(option.name);
       const Attr* value = n.attrs().Find(function.empty() ? option.name : function);
       if (value == nullptr) continue;
+      // LiteRT reads up to eight sizes here, and refuses more; the operand states them anyway.
+      constexpr size_t kMostSizes = 8;
+      const auto* sizes = value->get<std::vector<int64_t>>();
+      if (option.name == "new_shape" && sizes != nullptr && sizes->size() > kMostSizes) continue;
       if (function.empty()) {
         op.options.Set(option.name, *value);
       } else if (const auto* f = value->get<FuncAttr>()) {

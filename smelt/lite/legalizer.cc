@@ -169,7 +169,11 @@ class Legalization {
   }
 
   Status Visit(Node* n) {
-    if (IsLite(*n) || (flags_.builtins && IsGlue(*n))) return OkStatus();
+    if (IsLite(*n)) return OkStatus();
+    if (flags_.builtins && IsGlue(*n)) {
+      l_.StateShapes(*n);  // it may be a select op's operand
+      return OkStatus();
+    }
     if (!flags_.builtins) {
       Refuse(*n, "builtins are not among the operators that are wanted");
       return OkStatus();

@@ -53,6 +53,7 @@ case("quantize_and_dequantize_narrow", lambda x: tf.quantization.quantize_and_de
 case("global_normalization", lambda x: tf.compat.v1.nn.batch_norm_with_global_normalization(x, tf.constant([0.1, 0.2]), tf.constant([1.0, 2.0]), tf.constant([0.5, -0.5]), tf.constant([2.0, 3.0]), 1e-3, True), [2, 3, 3, 2])
 
 case("cube", lambda x: x**3, [None, 4])
+case("reshape_of_eleven", lambda x: tf.reshape(x, [-1, *[2] * 10]), [None, 1024])
 case("atan2_free", tf.atan2, [None, 4], [None, 4])
 
 # ---- types that no operator takes: computed in wider ones

@@ -223,9 +223,7 @@ bool IsSelectOp(OpName op) { return kSelectOps.Contains(op); }
 void PreferSelectOps(Graph& graph) {
   // As long as what a call of TensorFlow's runtime takes.
   constexpr int64_t kFewOperators = 4;
-  const auto plain = [](Dtype type) {
-    return !IsHandle(type) && BaseType(type) != Dtype::kComplex64;
-  };
+  const auto plain = [](Dtype type) { return !IsHandle(type); };
   for (Node* n : graph.Nodes()) {
     if (IsSelectOp(n->op_name()) && WhyNeither(*n).empty() &&
         std::ranges::all_of(n->input_types, plain) && std::ranges::all_of(n->output_types, plain)) {
