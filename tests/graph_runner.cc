@@ -44,7 +44,7 @@ Status GraphRunner::Run(const Graph& graph, Values values, const std::vector<End
         ASSIGN_OR_RETURN(const auto variable, FindResource<Variable>(t));
         t = variable->Read();
         if (!t.valid()) {
-          return FailedPrecondition("Attempting to use uninitialized value ", variable->name());
+          return FailedPrecondition("Attempting to use uninitialized value ", e.node->name());
         }
       }
       inputs.push_back(std::move(t));

@@ -76,6 +76,15 @@ def variables(r):
     yield changed("Assign", "float", r.normal((2,)), r.normal((3,)), name="shape",
                   error="Assign requires shapes of both tensors to match. lhs shape= [2] rhs shape= [3]")
     yield changed("Assign", "float", r.normal((2,)), r.normal((0, 3)), name="other_shape", validate_shape=False)
+
+    def without_shape():
+        (x,), feed = fed([np.float32([1, 2])])
+        return [Step(run=[R.Assign(ref=variable("float", None), value=x).op], feed=feed,
+                     error="Assign requires shapes of both tensors to match. lhs shape= [] rhs shape= [2]")]
+
+    yield graph_case("Assign", without_shape, name="without_shape")
+    yield graph_case("VariableV2", lambda: [Step(fetch=[R.IsVariableInitialized(ref=variable("float", [None, 2]))],
+                                                 error="Shape [?,2] is not fully defined")], name="part_of_shape")
     yield changed("Assign", "float", None, np.float32([np.nan, np.inf]), name="first", validate_shape=False)
     for op in ("AssignAdd", "AssignSub"):
         for t in types:

@@ -28,6 +28,8 @@ RULES = {
     "Ftrl": (3, dict(lr=0.1, l1=0.25, l2=0.5, lr_power=-0.5), FLOATING, FLOATING),
     "FtrlV2": (3, dict(lr=0.1, l1=0.25, l2=0.5, l2_shrinkage=0.25, lr_power=-0.5), FLOATING, FLOATING),
 }
+# On rows of no elements.
+EMPTY_ROWS = ("Momentum", "KerasMomentum", "Adadelta", "RMSProp", "CenteredRMSProp")
 # TensorFlow's process ends where these are not scalars.
 UNCHECKED = {("AdamWithAmsgrad", h) for h in RULES["AdamWithAmsgrad"][1]} | {
     (rule, h) for rule in ("AddSign", "PowerSign") for h in ("sign_decay", "beta")}
@@ -41,8 +43,9 @@ def ref(t, shape, name):
     return R.VariableV2(shape=shape, dtype=tf.as_dtype(t), shared_name=name)
 
 
-def step(op, slots, grad, hyper, indices=None, error=None, name=None, start=True, **attrs):
-    """Assigns the slots, runs the op once (twice on references, whose result is fetched), reads the slots."""
+def step(op, slots, grad, hyper, indices=None, error=None, name=None, start=True, after=False, **attrs):
+    """Assigns the slots, runs the op once (twice on references, whose result is fetched), reads the slots, behind an
+    error only with `after`."""
     t = tf.as_dtype(np.asarray(grad).dtype)
     tname = {"float32": "float", "float64": "double", "float16": "half"}.get(t.name, t.name)
     args = op_def_registry.get(op).input_arg
@@ -71,8 +74,8 @@ def step(op, slots, grad, hyper, indices=None, error=None, name=None, start=True
         out = getattr(R, op)(**given, **attrs)
         steps.append(Step(fetch=[tf.identity(out)] if by_ref and not error else [], run=[out.op if by_ref else out], feed=feed,
                           error=error))
-        if error is None:
-            if not by_ref:
+        if error is None or after:
+            if not by_ref and error is None:
                 steps.append(Step(run=[out], feed=feed))
             read = [tf.identity(h) if by_ref else R.ReadVariableOp(resource=h, dtype=t) for h in handles]
             steps.append(Step(fetch=read))
@@ -142,7 +145,7 @@ def cases(r):
                 e = np.array([[0, np.inf], [-np.inf, np.nan]], np.float32)
                 yield step(op, s, e, hyper, indices=i64([2, 0]), name="edge")
             yield step(op, s, g, hyper, **at, start=False, name="uninitialized", error="Invalid variable reference."
-                       if op.startswith("Resource") else "Attempting to use uninitialized value")
+                       if op.startswith("Resource") else AS_SAID)
             for i in range(1, 2 if rule == "Adadelta" else min(n, 3)):
                 yield step(op, s[:i] + [s[i][:2]] + s[i + 1:], g, hyper, **at, error="do not have the same shape",
                            name=f"slot_{i}")
@@ -155,14 +158,33 @@ def cases(r):
                         yield step(op, s, g, dict(hyper, **{h: v}), **at, error="is not a", name="bad_" + h)
             yield step(op, s, g[:, :1], hyper, **at, error="var and grad must match in dimension 1" if sparse else
                        "do not have the same shape", name="grad")
+            # Of two bad arguments the op names one.
+            bad = {h: v if h == "sign_decay" else [0.5, 0.5] for h, v in hyper.items()}
+            last = list(hyper)[-1]
+            if n > 1:
+                yield step(op, s[:1] + [s[1][:2]] + s[2:], g[:, :1], bad, **at, error=AS_SAID, name="first")
+            yield step(op, s, g[:, :1], bad, **at, error=AS_SAID, name="second")
+            yield step(op, s, g[:, :1], dict(hyper, **{last: [0.5, 0.5]}), **at, error=AS_SAID, name="third")
+            if "sign_decay" in hyper:
+                yield step(op, s, g, dict(hyper, beta=np.nan), name="nan_beta")
+                yield step(op, s, g, dict(hyper, sign_decay=[0.75]), name="one_decay")
             if not sparse:
                 continue
+            if rule == "AdagradDA":
+                yield step(op, s, g, dict(hyper, global_step=-3), **at, name="back")
             outside = "indices[1] = {} is not in [0, 3)" if rule == "KerasMomentum" else \
                 "Index {} at offset 1 in indices is out of range"
             for i in (3, -1):
                 yield step(op, s, g, hyper, indices=i32([0, i, 1]), error=outside.format(i), name="outside")
             if by_ref:
                 continue
+            yield step(op, s, g, hyper, indices=i32([0, 3, 1]), error=outside.format(3), name="outside_after", after=True)
+            yield step(op, [v[:, :0] for v in s], g[:, :0], hyper, **at, name="inner", error=None if rule in EMPTY_ROWS else
+                       "Inner dimension should be greater than zero.")
+            for extra in (1, 2):
+                yield step(op, s, np.stack([g] * extra, axis=-1), hyper, **at, name=f"longer_{extra}",
+                           error=AS_SAID if rule in ("Adagrad", "AdagradV2") else None)
+            yield step(op, s, g, bad, indices=i32([[0, 1, 2]]), error=AS_SAID, name="matrix_first")
             yield step(op, s, g, hyper, indices=i32([0, 1]), error="the same size as indices in the first dimension",
                        name="count")
             yield step(op, s, g, hyper, indices=i32([[0, 1, 2]]), error="indices must be one-dimensional", name="matrix")

@@ -11,7 +11,8 @@ Status NoVariable(absl::string_view container, absl::string_view name) {
 Status UninitializedVariable(const OpContext& ctx, int i) {
   const ResourceHandle& h = ctx.input(i).scalar<ResourceHandle>();
   if (IsRef(ctx.node().input_types[i])) {
-    return FailedPrecondition("Attempting to use uninitialized value ", h.name);
+    return FailedPrecondition("Attempting to use uninitialized value ",
+                              ctx.node().input(i).node->name());
   }
   return NoVariable(h.container, h.name);
 }

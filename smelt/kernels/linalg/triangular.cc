@@ -41,7 +41,10 @@ struct BandMatrix {
   }
   bool Invertible() const {
     const T* d = diagonal(0);
-    return std::none_of(d, d + n, [](T v) { return !(std::abs(v) > 0); });
+    // As TensorFlow's, from a minimum that a NaN takes part in only where it comes first.
+    auto least = std::abs(d[0]);
+    for (int64_t i = 1; i < n; ++i) least = std::min(least, std::abs(d[i]));
+    return least > 0;
   }
 };
 

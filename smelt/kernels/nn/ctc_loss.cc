@@ -31,6 +31,9 @@ Status CheckCtcLoss(OpContext& ctx) {
   if (inputs.rank() != 3) return InvalidArgument("inputs is not a 3-Tensor");
   if (lengths.rank() != 1) return InvalidArgument("sequence_length is not a vector");
   if (indices.rank() != 2) return InvalidArgument("labels_indices is not a matrix");
+  if (indices.dim(1) < 1) {
+    return InvalidArgument("labels_indices second dimension must be >= 1. Received 0");
+  }
   if (indices.dim(1) != 2) {
     return InvalidArgument("Order length must be SparseTensor rank.");
   }
@@ -118,7 +121,8 @@ class CtcSequence {
     T sum = 0;
     for (int64_t c = 0; c < classes_; ++c) sum += std::exp(row[c] - largest);
     for (int64_t c = 0; c < classes_; ++c) {
-      log_y_[t * classes_ + c] = row[c] - largest - std::log(sum);
+      // A class far below the largest has no probability at all, as in TensorFlow.
+      log_y_[t * classes_ + c] = std::log(std::exp(row[c] - largest) / sum);
     }
   }
 

@@ -44,7 +44,7 @@ Status RunRaggedGather(OpContext& ctx) {
   const Tensor& values = ctx.input(rank);
   const Tensor& indices = ctx.input(rank + 1);
   if (ctx.input(0).rank() == 0) return InvalidArgument("Split tensors must not be scalars");
-  const int64_t num_params = ctx.input(0).num_elements() - 1;
+  const int64_t num_params = ctx.input(0).dim(0) - 1;
   for (int64_t i = 0; i < indices.num_elements(); ++i) {
     const int64_t index = IndexAt(indices, i);
     if (index < 0 || index >= num_params) {
@@ -53,12 +53,12 @@ Status RunRaggedGather(OpContext& ctx) {
     }
   }
   if (values.rank() == 0) return InvalidArgument("params.rank must be nonzero");
+  RETURN_IF_ERROR(CheckGatherSplits(ctx, rank, values.dim(0)));
   const int outer = indices.rank() - 1;
   if (output_rank != rank + outer) {
     return InvalidArgument("OUTPUT_RAGGED_RANK is ", output_rank, ", but ", rank + outer,
                            " splits come out");
   }
-  RETURN_IF_ERROR(CheckGatherSplits(ctx, rank, values.dim(0)));
   std::vector<std::vector<int64_t>> splits(static_cast<size_t>(output_rank), {0});
   // The outer dimensions of indices become splits of rows of equal length.
   int64_t rows = 1;

@@ -46,6 +46,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareToTensor(const Node& node) {
 }
 
 StatusOr<int64_t> FirstDimension(const Tensor& t, RowPartition kind) {
+  if (kind != RowPartition::kValueRowIds && t.num_elements() == 0) {
+    return InvalidArgument("Invalid first partition input. Tensor requires at least one element.");
+  }
   switch (kind) {
     case RowPartition::kFirstDimSize:
       if (t.num_elements() != 1) {
@@ -54,7 +57,6 @@ StatusOr<int64_t> FirstDimension(const Tensor& t, RowPartition kind) {
       }
       return IndexAt(t, 0);
     case RowPartition::kRowSplits:
-      if (t.num_elements() == 0) return InvalidArgument("Row splits must not be empty");
       return t.num_elements() - 1;
     case RowPartition::kValueRowIds:
       break;
@@ -139,11 +141,16 @@ StatusOr<Dims> OutputSizes(const Tensor& wanted, const Shape& values, int ragged
   return sizes;
 }
 
+Status NoSuchValue(int64_t i, int64_t n) {
+  return InvalidArgument("Row partitions speak of value ", i, ", but there are ", n);
+}
+
 // Computes the places of the items of one dimension from the places of their rows; -1: cut off.
 // `step` is the distance between items of a row, `width` how many fit in one, `most` how many items
-// there may be.
+// there may be; with `cut`, more that are all cut off.
 Status PlaceItems(const Tensor& t, RowPartition kind, int64_t step, int64_t width, int64_t most,
-                  int64_t num_rows, const std::vector<int64_t>& rows, std::vector<int64_t>* items) {
+                  bool cut, int64_t num_rows, const std::vector<int64_t>& rows,
+                  std::vector<int64_t>* items) {
   items->clear();
   const int64_t n = t.num_elements();
   // Rows beyond `rows` are cut off, too.
@@ -153,16 +160,24 @@ Status PlaceItems(const Tensor& t, RowPartition kind, int64_t step, int64_t widt
   if (kind == RowPartition::kRowSplits) {
     if (n - 1 > num_rows) return InvalidArgument("Invalid row split size.");
     for (int64_t i = 0; i + 1 < n; ++i) {
-      const int64_t length = IndexAt(t, i + 1) - IndexAt(t, i);
-      if (length < 0 || length > most - static_cast<int64_t>(items->size())) {
+      int64_t length = 0;
+      if (__builtin_sub_overflow(IndexAt(t, i + 1), IndexAt(t, i), &length) || length < 0 ||
+          (!cut && length > most - static_cast<int64_t>(items->size()))) {
         return InvalidArgument("Invalid row split size.");
       }
       const int64_t row = place(i);
       for (int64_t j = 0; j < length; ++j) {
-        items->push_back(row >= 0 && j < width ? row + j * step : -1);
+        const int64_t at = row >= 0 && j < width ? row + j * step : -1;
+        if (static_cast<int64_t>(items->size()) < most) {
+          items->push_back(at);
+        } else if (at >= 0) {
+          return NoSuchValue(most, most);
+        } else {
+          break;
+        }
       }
     }
-    if (n > 0 && static_cast<int64_t>(items->size()) != IndexAt(t, n - 1)) {
+    if (n > 0 && IndexAt(t, 0) != 0) {
       return InvalidArgument("Invalid row split size.");
     }
     return OkStatus();
@@ -206,6 +221,9 @@ Status WriteDense(const Tensor& values, const Tensor& blank, const std::vector<i
   };
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i] < 0) continue;
+    if (static_cast<int64_t>(i) >= values.dim(0)) {
+      return NoSuchValue(static_cast<int64_t>(i), values.dim(0));
+    }
     if (places[i] < next || places[i] >= total) {
       return InvalidArgument("Row ids must not decrease");
     }
@@ -248,14 +266,12 @@ Status RunRaggedTensorToTensor(OpContext& ctx) {
     step /= shape[d + 1];
     // An outer dimension may have more items than there are values, if some are empty; the limit
     // bounds what a small input can allocate.
-    const int64_t most = d + 1 < ragged_rank ? std::max(n, kMaxEmptyRows) : n;
+    const bool last = d + 1 == ragged_rank;
+    const int64_t most = last ? n : std::max(n, kMaxEmptyRows);
     RETURN_IF_ERROR(
         PlaceItems(partition(d), state.partitions[state.first() + d], step, shape[d + 1], most,
-                   d == 0 ? first_dim : static_cast<int64_t>(places.size()), places, &items));
+                   last, d == 0 ? first_dim : static_cast<int64_t>(places.size()), places, &items));
     std::swap(places, items);
-  }
-  if (static_cast<int64_t>(places.size()) > n) {
-    return InvalidArgument("Row partitions speak of ", places.size(), " values, but there are ", n);
   }
   return WriteDense(values, blank, places, out, ctx);
 }

@@ -28,22 +28,26 @@ template <typename F>
 Status AddToBins(OpContext& ctx, const Tensor& values, const Tensor& weights, const Shape& shape,
                  F&& row) {
   const int64_t n = values.num_elements();
-  if (weights.num_elements() != 0 && weights.num_elements() != n) {
-    return InvalidArgument("Input indices and weights must have the same size.");
-  }
   RETURN_IF_ERROR(CheckedShape(shape.dims()).status());
   ASSIGN_OR_RETURN(Tensor out, Tensor::Zeros(ctx.output_type(0), shape, ctx.step().allocator));
   const int64_t size = shape.back();
   const bool binary = ctx.state<IntAttrs>()[0] != 0;
+  Status counted;
   VisitReal(out.dtype(), [&]<typename T>() {
     const T* w = weights.num_elements() == 0 ? nullptr : weights.data<T>();
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = IndexAt(values, i);
       if (at < 0 || at >= size) continue;
+      // Values that are left out need no weight.
+      if (w != nullptr && i >= weights.num_elements()) {
+        counted = InvalidArgument("Input indices and weights must have the same size.");
+        return;
+      }
       T& bin = out.data<T>()[row(i) * size + at];
       bin = binary ? T(1) : AddValues(bin, w != nullptr ? w[i] : T(1));
     }
   });
+  RETURN_IF_ERROR(counted);
   ctx.set_output(0, std::move(out));
   return OkStatus();
 }

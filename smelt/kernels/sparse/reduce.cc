@@ -163,21 +163,27 @@ Status RunSparseReduce(OpContext& ctx) {
   return status;
 }
 
+// As in TensorFlow, y follows the order of the sorted indices, whatever theirs is.
 template <typename T>
 void SparseSoftmaxRows(const Tensor& indices, const T* x, T* y) {
   using W = Wide<T>;
   const int64_t n = indices.dim(0);
   const auto rank = static_cast<int>(indices.dim(1));
   const int64_t* at = indices.data<int64_t>();
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return CompareIndices(at + a * rank, at + b * rank, rank) < 0;
+  });
+  const auto row = [&](int64_t i) { return at + order[i] * rank; };
+  const auto value = [&](int64_t i) { return static_cast<W>(x[order[i]]); };
   for (int64_t begin = 0; begin < n;) {
     int64_t end = begin + 1;
-    while (end < n && CompareIndices(at + begin * rank, at + end * rank, rank - 1) == 0) ++end;
-    W largest = static_cast<W>(x[begin]), sum = 0;
-    for (int64_t i = begin; i < end; ++i) largest = std::max(largest, static_cast<W>(x[i]));
-    for (int64_t i = begin; i < end; ++i) sum += std::exp(static_cast<W>(x[i]) - largest);
-    for (int64_t i = begin; i < end; ++i) {
-      y[i] = T(std::exp(static_cast<W>(x[i]) - largest) / sum);
-    }
+    while (end < n && CompareIndices(row(begin), row(end), rank - 1) == 0) ++end;
+    W largest = value(begin), sum = 0;
+    for (int64_t i = begin; i < end; ++i) largest = std::max(largest, value(i));
+    for (int64_t i = begin; i < end; ++i) sum += std::exp(value(i) - largest);
+    for (int64_t i = begin; i < end; ++i) y[i] = T(std::exp(value(i) - largest) / sum);
     begin = end;
   }
 }

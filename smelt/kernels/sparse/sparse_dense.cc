@@ -242,10 +242,10 @@ Status CheckSparseOperand(const Tensor& indices, const Tensor& values, const Ten
                            shape.dim(0),
                            " dimensions, indices shape: ", indices.shape().ToString());
   }
-  for (const int64_t d : IntsOf(shape)) {
-    if (d < 0) return InvalidArgument("Expected shape dimensions to be non-negative, got ", d);
+  if (shape.num_elements() == 0) {
+    return InvalidArgument("The shape argument requires at least one element.");
   }
-  return OkStatus();
+  return BuiltShape(IntsOf(shape)).status();
 }
 
 // values[i] op dense[indices[i]], dense broadcast to the sparse shape.

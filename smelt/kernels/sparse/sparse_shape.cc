@@ -71,11 +71,8 @@ Status RunSparseReshape(OpContext& ctx) {
     return InvalidArgument("Input tensor rank must match input shape length.");
   }
   const Dims from = IntsOf(old_shape);
-  for (const int64_t d : from) {
-    if (d < 0) return InvalidArgument("Expected shape dimensions to be non-negative, got ", d);
-  }
   Dims to = IntsOf(new_shape);
-  ASSIGN_OR_RETURN(const Shape from_shape, CheckedShape(from));
+  ASSIGN_OR_RETURN(const Shape from_shape, BuiltShape(from));
   const int64_t size = from_shape.num_elements();
   int64_t product = 1;
   int unknown = -1;
@@ -148,24 +145,25 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSparseConcat(const Node& node) {
   return ReadIntAttrs(node, {"concat_dim"});
 }
 
-Status CheckConcatRanks(const OpContext& ctx, int i, int n) {
+Status CheckConcatRanks(const OpContext& ctx, int n) {
   constexpr absl::string_view kNames[] = {"indices", "values", "shapes"};
-  for (int part = 0; part < 3; ++part) {
-    const Shape& shape = ctx.input(part * n + i).shape();
+  for (int i = 0; i < 3 * n; ++i) {
+    const int part = i / n;
+    const Shape& shape = ctx.input(i).shape();
     if (shape.rank() == (part == 0 ? 2 : 1)) continue;
     return InvalidArgument("Input ", kNames[part], " should be a ", part == 0 ? "matrix" : "vector",
-                           " but received shape ", shape.ToString(), " at position ", i);
+                           " but received shape ", shape.ToString(), " at position ", i % n);
   }
   return OkStatus();
 }
 
 Status RunSparseConcat(OpContext& ctx) {
   const int n = ctx.num_inputs() / 3;
+  RETURN_IF_ERROR(CheckConcatRanks(ctx, n));
   std::vector<SparseView> views;
   for (int i = 0; i < n; ++i) {
     const Tensor& indices = ctx.input(i);
     const Tensor& values = ctx.input(n + i);
-    RETURN_IF_ERROR(CheckConcatRanks(ctx, i, n));
     const int64_t rank0 = ctx.input(2 * n).num_elements();
     if (i > 0 && ctx.input(2 * n + i).num_elements() != rank0) {
       return InvalidArgument("Ranks of all input tensors must match: expected ", rank0, " but got ",
@@ -176,6 +174,9 @@ Status RunSparseConcat(OpContext& ctx) {
                              indices.dim(0), ", values = ", values.dim(0), ")");
     }
     ASSIGN_OR_RETURN(SparseView view, ViewSparse(indices, values, ctx.input(2 * n + i), false));
+    if (!BuiltShape(view.shape).ok()) {
+      return Internal("Encountered overflow from large input shape.");
+    }
     views.push_back(std::move(view));
   }
   const int rank = views[0].rank();
@@ -255,16 +256,19 @@ Status RunSparseSlice(OpContext& ctx) {
     return InvalidArgument("Expected size to be a vector of length ", rank, " but got length ",
                            size.num_elements());
   }
+  RETURN_IF_ERROR(BuiltShape(view.shape).status());
   const Dims first = IntsOf(start);
   Dims shape(rank), lengths(rank);
   for (int d = 0; d < rank; ++d) {
     const int64_t length = IndexAt(size, d);
-    if (length < 0) return InvalidArgument("Expected a non-negative size, got ", length);
     lengths[d] = length;
-    // What lies beyond the shape is cut off.
-    shape[d] = first[d] >= view.shape[d] || first[d] < 0
-                   ? (first[d] < 0 ? std::min(length, view.shape[d]) : 0)
-                   : std::min(length, view.shape[d] - first[d]);
+    // What lies beyond the shape is cut off; as in TensorFlow, the differences may wrap.
+    const int64_t size_here = view.shape[d];
+    const auto minus = [size_here](int64_t x) {
+      return static_cast<int64_t>(static_cast<uint64_t>(size_here) - static_cast<uint64_t>(x));
+    };
+    shape[d] = first[d] < minus(length) ? length : first[d] < size_here ? minus(first[d]) : 0;
+    if (shape[d] < 0) return InvalidArgument("Expected a non-negative size, got ", shape[d]);
   }
   SparseRows rows;
   for (int64_t i = 0; i < view.count(); ++i) {
@@ -367,7 +371,7 @@ Status RunSparseFillEmptyRows(OpContext& ctx) {
   if (dense_shape.num_elements() == 0) return InvalidArgument("Dense shape cannot be empty.");
   const int64_t rows = IndexAt(dense_shape, 0);
   const int64_t n = indices.dim(0), rank = indices.dim(1);
-  if (rows < 0) return InvalidArgument("Dimension ", rows, " must be >= 0");
+  RETURN_IF_ERROR(BuiltShape(Dims{rows}).status());
   if (rows == 0 && n != 0) {
     return InvalidArgument("Received SparseTensor with dense_shape[0] = 0 but ",
                            "indices.shape[0] = ", n);

@@ -1,5 +1,7 @@
 #include "smelt/kernels/sparse/sparse_tensor.h"
 
+#include <limits>
+
 #include "absl/strings/str_join.h"
 
 namespace smelt {
@@ -15,12 +17,24 @@ std::string IndicesText(const int64_t* row, int n) {
   return absl::StrCat("[", absl::StrJoin(row, row + n, ","), "]");
 }
 
-Status CheckSparseParts(const Tensor& indices, const Tensor& values, const Tensor& shape) {
-  if (shape.rank() != 1) return InvalidArgument("Shape must be a 1D tensor.");
-  for (int64_t d : IntsOf(shape)) {
+StatusOr<Shape> BuiltShape(std::span<const int64_t> dims) {
+  for (const int64_t d : dims) {
     if (d < 0) return InvalidArgument("Expected shape dimensions to be non-negative, got ", d);
   }
-  RETURN_IF_ERROR(CheckedShape(IntsOf(shape)).status());
+  uint64_t n = 1;
+  for (const int64_t d : dims) {
+    const auto before = static_cast<int64_t>(n);
+    const bool wraps = __builtin_mul_overflow(n, static_cast<uint64_t>(d), &n);
+    if (!wraps && n <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) continue;
+    return InvalidArgument("Encountered overflow when multiplying ", before, " with ", d,
+                           ", result: ", wraps ? -1 : static_cast<int64_t>(n));
+  }
+  return CheckedShape(dims);
+}
+
+Status CheckSparseParts(const Tensor& indices, const Tensor& values, const Tensor& shape) {
+  if (shape.rank() != 1) return InvalidArgument("Shape must be a 1D tensor.");
+  RETURN_IF_ERROR(BuiltShape(IntsOf(shape)).status());
   if (values.rank() != 1) {
     return InvalidArgument("vals must be a vec, but got: ", values.shape().ToString());
   }
@@ -87,7 +101,7 @@ StatusOr<SparseView> ViewSparse(const Tensor& indices, const Tensor& values, con
   }
   SparseView view{&indices, &values, IntsOf(shape)};
   for (int64_t d : view.shape) {
-    if (d < 0 && !(bounds && view.count() > 0)) {
+    if (d < 0 && bounds && view.count() == 0) {
       return InvalidArgument("Dimension ", d, " must be >= 0");
     }
   }

@@ -19,10 +19,15 @@ struct SparseView {
 
 // TensorFlow's wording of the errors: "Input indices ..." or "Sparse indices ...".
 enum class SparseWords : uint8_t { kInput, kSparse };
-// Checks ranks and sizes of the three, and with `bounds` that every index lies within the shape.
-// INVALID_ARGUMENT says which input is wrong. Any thread.
+// Checks ranks and sizes of the three, and with `bounds` that every index lies within the shape;
+// without, nothing is asked of the shape's dimensions. INVALID_ARGUMENT says which input is wrong.
+// Any thread.
 StatusOr<SparseView> ViewSparse(const Tensor& indices, const Tensor& values, const Tensor& shape,
                                 bool bounds, SparseWords words = SparseWords::kInput);
+
+// INVALID_ARGUMENT, in TensorFlow's words for a sparse tensor's shape, unless the dimensions make
+// one. Any thread.
+StatusOr<Shape> BuiltShape(std::span<const int64_t> dims);
 
 // Checks ranks, equal counts, and that the sizes make a shape. INVALID_ARGUMENT in the words of
 // TensorFlow's SparseTensor class. Any thread.

@@ -30,6 +30,10 @@ StatusOr<std::unique_ptr<KernelState>> PrepareHandle(const Node& node) {
     return InvalidArgument("variable '", node.name(), "' has no dtype");
   }
   state->shape = node.Get<PartialShape>("shape", {});
+  // A reference variable has a whole shape or none.
+  if (IsRef(node.output_types[0]) && state->shape.known_rank() && !state->shape.fully_known()) {
+    return InvalidArgument("Shape ", state->shape.ToString(), " is not fully defined");
+  }
   return state;
 }
 
@@ -48,7 +52,9 @@ Tensor MakeVariableHandle(const HandleState& s, std::shared_ptr<Resource> variab
 Status RunHandle(OpContext& ctx) {
   auto& s = ctx.state<HandleState>();
   ResourceManager* resources = ctx.step().resources;
-  const auto make = [&s] { return std::make_shared<Variable>(s.at.name, s.dtype); };
+  // Errors call a reference variable by its node.
+  const std::string& name = IsRef(ctx.output_type(0)) ? ctx.node().name() : s.at.name;
+  const auto make = [&] { return std::make_shared<Variable>(name, s.dtype); };
   if (s.anonymous) {
     ctx.set_output(0, MakeVariableHandle(s, make(), ctx.step()));
     return OkStatus();
@@ -176,6 +182,9 @@ Status RunAssignRef(OpContext& ctx) {
     std::string want;
     if (old.valid()) {
       if (!(old.shape() == value.shape())) want = old.shape().ToString();
+    } else if (!known.empty() && !known[0].second.known_rank()) {
+      // A variable made without a shape is a scalar until something assigns it another.
+      if (value.rank() != 0) want = "[]";
     } else if (!known.empty() && !known[0].second.Matches(value.shape())) {
       want = known[0].second.ToString();
     }

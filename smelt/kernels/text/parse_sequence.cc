@@ -77,10 +77,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSequence(const Node& node) {
 
 template <typename F>
 Status SetKeys(std::span<const std::string> keys, absl::string_view name,
-               std::vector<F>* features) {
+               absl::string_view counted_by, std::vector<F>* features) {
   if (keys.size() != features->size()) {
-    return InvalidArgument("Expected len(", name, ") == ", features->size(),
-                           " but got: ", keys.size());
+    return InvalidArgument("Expected len(", name, ") to match ", counted_by);
   }
   for (size_t i = 0; i < keys.size(); ++i) (*features)[i].key = keys[i];
   return OkStatus();
@@ -161,12 +160,19 @@ Status RunParseSequenceV2(OpContext& ctx) {
   SequenceFeatures features = ctx.state<SequenceState>().features;
   RETURN_IF_ERROR(CheckSequenceRank(ctx.input(0)));
   const auto keys = [&](int i) { return ctx.input(i).flat<std::string>(); };
-  RETURN_IF_ERROR(SetKeys(keys(2), "context_sparse_keys", &features.context_sparse));
-  RETURN_IF_ERROR(SetKeys(keys(3), "context_dense_keys", &features.context_dense));
-  RETURN_IF_ERROR(SetKeys(keys(4), "context_ragged_keys", &features.context_ragged));
-  RETURN_IF_ERROR(SetKeys(keys(5), "feature_list_sparse_keys", &features.list_sparse));
-  RETURN_IF_ERROR(SetKeys(keys(6), "feature_list_dense_keys", &features.list_dense));
-  RETURN_IF_ERROR(SetKeys(keys(7), "feature_list_ragged_keys", &features.list_ragged));
+  // In the order of TensorFlow's checks.
+  RETURN_IF_ERROR(
+      SetKeys(keys(3), "context_dense_keys", "len(Tcontext_dense)", &features.context_dense));
+  RETURN_IF_ERROR(
+      SetKeys(keys(2), "context_sparse_keys", "Ncontext_sparse", &features.context_sparse));
+  RETURN_IF_ERROR(SetKeys(keys(4), "context_ragged_keys", "len(context_ragged_value_types)",
+                          &features.context_ragged));
+  RETURN_IF_ERROR(
+      SetKeys(keys(6), "feature_list_dense_keys", "Nfeature_list_dense", &features.list_dense));
+  RETURN_IF_ERROR(
+      SetKeys(keys(5), "feature_list_sparse_keys", "Nfeature_list_sparse", &features.list_sparse));
+  RETURN_IF_ERROR(SetKeys(keys(7), "feature_list_ragged_keys",
+                          "len(feature_list_ragged_value_types)", &features.list_ragged));
   const Tensor& may_miss = ctx.input(8);
   if (may_miss.num_elements() != static_cast<int64_t>(features.list_dense.size())) {
     return InvalidArgument("Expected len(feature_list_dense_missing_assumed_empty to match ",
@@ -183,10 +189,14 @@ Status RunParseSequence(OpContext& ctx) {
   const auto& state = ctx.state<SequenceState>();
   SequenceFeatures features = state.features;
   RETURN_IF_ERROR(CheckSequenceRank(ctx.input(0)));
-  RETURN_IF_ERROR(SetKeys(state.keys[0], "context_sparse_keys", &features.context_sparse));
-  RETURN_IF_ERROR(SetKeys(state.keys[1], "context_dense_keys", &features.context_dense));
-  RETURN_IF_ERROR(SetKeys(state.keys[2], "feature_list_sparse_keys", &features.list_sparse));
-  RETURN_IF_ERROR(SetKeys(state.keys[3], "feature_list_dense_keys", &features.list_dense));
+  RETURN_IF_ERROR(
+      SetKeys(state.keys[0], "context_sparse_keys", "Ncontext_sparse", &features.context_sparse));
+  RETURN_IF_ERROR(
+      SetKeys(state.keys[1], "context_dense_keys", "len(Tcontext_dense)", &features.context_dense));
+  RETURN_IF_ERROR(SetKeys(state.keys[2], "feature_list_sparse_keys", "Nfeature_list_sparse",
+                          &features.list_sparse));
+  RETURN_IF_ERROR(SetKeys(state.keys[3], "feature_list_dense_keys", "Nfeature_list_dense",
+                          &features.list_dense));
   for (size_t i = 0; i < features.list_dense.size(); ++i) {
     features.may_miss[i] = std::find(state.may_miss.begin(), state.may_miss.end(),
                                      state.keys[3][i]) != state.may_miss.end();

@@ -1,5 +1,6 @@
 // Runs optimizer steps: finds the variables and the scalars of an op, checks them, and applies a
-// dense gradient, or the rows that `indices` name. Errors are found before anything changes.
+// dense gradient, or the rows that `indices` name. Errors are found in TensorFlow's order and
+// before anything changes, but for indices of rules that are checked in turn.
 #include "smelt/kernels/train/apply.h"
 
 #include <algorithm>
@@ -107,17 +108,18 @@ std::complex<double> ScalarValue(const Tensor& t) {
   }
 }
 
-StatusOr<ApplyScalars> ReadScalars(const OpContext& ctx, const ApplyState& s) {
-  ApplyScalars values{};
+// Reads the scalars that are late, or those that are not.
+Status ReadScalars(const OpContext& ctx, const ApplyState& s, bool late, ApplyScalars* values) {
   for (int k = 0; k < kMaxApplyScalars && s.scalars[k] >= 0; ++k) {
     const ApplyScalar& scalar = s.rule->scalars[k];
+    if (scalar.late != late) continue;
     const Tensor& t = ctx.input(s.scalars[k]);
-    const ApplyRange range =
-        s.indices >= 0 || s.rule->dense_ranges ? scalar.range : ApplyRange::kAny;
-    bool fits = t.rank() == 0;
+    const ApplyRange range = s.flags.rows || s.rule->dense_ranges ? scalar.range : ApplyRange::kAny;
+    bool fits = scalar.by_count ? t.num_elements() == 1 : t.rank() == 0;
     if (fits) {
-      values[k] = ScalarValue(t);
-      const double v = values[k].real();
+      const std::complex<double> value = ScalarValue(t);
+      (*values)[k] = value;
+      const double v = value.real();
       switch (range) {
         case ApplyRange::kAny:
           break;
@@ -133,15 +135,14 @@ StatusOr<ApplyScalars> ReadScalars(const OpContext& ctx, const ApplyState& s) {
       }
     }
     if (fits) continue;
-    static constexpr absl::string_view kKinds[] = {
-        "a scalar", "a positive scalar", "a non-negative scalar", "a non-positive scalar"};
-    return InvalidArgument(scalar.label, " is not ", kKinds[static_cast<int>(range)], ": ",
-                           t.shape().ToString());
+    return InvalidArgument(
+        s.flags.rows && !scalar.rows_otherwise.empty() ? scalar.rows_otherwise : scalar.otherwise,
+        t.shape().ToString());
   }
-  return values;
+  return OkStatus();
 }
 
-Status CheckSlots(const OpContext& ctx, const ApplyState& s, std::span<Tensor* const> slots) {
+Status CheckTypes(const OpContext& ctx, const ApplyState& s, std::span<Tensor* const> slots) {
   for (int k = 0; k < s.num_slots; ++k) {
     if (!slots[k]->valid()) return UninitializedVariable(ctx, k);
     if (slots[k]->dtype() != s.dtype) {
@@ -149,22 +150,26 @@ Status CheckSlots(const OpContext& ctx, const ApplyState& s, std::span<Tensor* c
                              " with a value of type ", DtypeName(s.dtype));
     }
   }
+  return OkStatus();
+}
+
+Status CheckSlots(const ApplyState& s, std::span<Tensor* const> slots) {
   const Shape& shape = slots[0]->shape();
   for (int k = 1; k < s.num_slots; ++k) {
     if (slots[k]->shape() == shape) continue;
-    return InvalidArgument("var and ", s.rule->slots[k], " do not have the same shape",
-                           shape.ToString(), " ", slots[k]->shape().ToString());
+    const bool renamed = k == 1 && s.flags.rows && !s.rule->rows_slot_1.empty();
+    return InvalidArgument("var and ", renamed ? s.rule->rows_slot_1 : s.rule->slots[k],
+                           " do not have the same shape", shape.ToString(), " ",
+                           slots[k]->shape().ToString());
+  }
+  if (s.flags.rows && shape.rank() < 1) {
+    return InvalidArgument("var must be at least 1 dimensional");
   }
   return OkStatus();
 }
 
-Status ApplyDense(const OpContext& ctx, const ApplyState& s, std::span<Tensor* const> slots,
-                  const ApplyScalars& scalars) {
-  const Tensor& grad = ctx.input(s.grad);
-  if (!(grad.shape() == slots[0]->shape())) {
-    return InvalidArgument("var and ", s.grad_name, " do not have the same shape",
-                           slots[0]->shape().ToString(), " ", grad.shape().ToString());
-  }
+void ApplyDense(const Tensor& grad, const ApplyState& s, std::span<Tensor* const> slots,
+                const ApplyScalars& scalars) {
   const auto size = static_cast<int64_t>(DtypeSize(s.dtype));
   ParallelFor(grad.num_elements(), 1 << 13, [&](int64_t begin, int64_t end) {
     void* at[kMaxApplySlots] = {};
@@ -173,53 +178,92 @@ Status ApplyDense(const OpContext& ctx, const ApplyState& s, std::span<Tensor* c
     }
     s.loop(at, static_cast<const char*>(grad.raw()) + begin * size, scalars, s.flags, end - begin);
   });
-  return OkStatus();
 }
 
-Status CheckRows(const ApplyRule& rule, const Shape& var, const Tensor& grad,
-                 const Tensor& indices) {
-  if (indices.rank() != 1) return InvalidArgument("indices must be one-dimensional");
-  if (grad.rank() != var.rank()) {
-    return InvalidArgument("var and grad must have the same number of dimensions: ", var.ToString(),
-                           " and ", grad.shape().ToString());
+Status CheckGrad(const ApplyState& s, const Shape& var, const Tensor& grad, int64_t rows) {
+  if (!s.flags.rows) {
+    if (grad.shape() == var) return OkStatus();
+    return InvalidArgument("var and ", s.grad_name, " do not have the same shape", var.ToString(),
+                           " ", grad.shape().ToString());
   }
-  for (int d = 1; d < var.rank(); ++d) {
-    if (var[d] != grad.dim(d)) {
+  if (s.rule->same_rank && grad.rank() != var.rank()) {
+    return InvalidArgument("grad must have the same number of dimensions as var");
+  }
+  // A gradient of more dimensions gives the first elements of its rows.
+  int64_t behind = 1;
+  for (int d = 1; d < std::max(var.rank(), grad.rank()); ++d) {
+    if (d >= var.rank()) {
+      behind *= grad.dim(d);
+    } else if (d >= grad.rank() || var[d] != grad.dim(d)) {
       return InvalidArgument("var and grad must match in dimension ", d);
     }
   }
-  const int64_t n = indices.num_elements();
-  if (grad.dim(0) != n) {
+  if (behind < 1) return InvalidArgument("var and grad must match in dimension ", var.rank());
+  if (grad.rank() < 1 || grad.dim(0) != rows) {
     return InvalidArgument("grad must be the same size as indices in the first dimension.");
   }
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t index = IndexAt(indices, i);
-    if (index >= 0 && index < var[0]) continue;
-    if (rule.element_named) {
-      return InvalidArgument("indices[", i, "] = ", index, " is not in [0, ", var[0], ")");
-    }
-    return InvalidArgument("Index ", index, " at offset ", i, " in indices is out of range");
+  if (s.rule->filled_rows && var.Product(1, var.rank()) < 1) {
+    return InvalidArgument("Inner dimension should be greater than zero.");
   }
   return OkStatus();
 }
 
+Status CheckIndex(const ApplyRule& rule, const Shape& var, const Tensor& indices, int64_t i) {
+  const int64_t index = IndexAt(indices, i);
+  if (index >= 0 && index < var[0]) return OkStatus();
+  if (rule.element_named) {
+    return InvalidArgument("indices[", i, "] = ", index, " is not in [0, ", var[0], ")");
+  }
+  return InvalidArgument("Index ", index, " at offset ", i, " in indices is out of range");
+}
+
 // An index that stands twice makes two steps on its row.
-Status ApplySparse(const OpContext& ctx, const ApplyState& s, std::span<Tensor* const> slots,
-                   const ApplyScalars& scalars) {
-  const Tensor& grad = ctx.input(s.grad);
-  const Tensor& indices = ctx.input(s.indices);
+Status ApplySparse(const Tensor& grad, const Tensor& indices, const ApplyState& s,
+                   std::span<Tensor* const> slots, const ApplyScalars& scalars) {
   const Shape& var = slots[0]->shape();
-  if (var.rank() < 1) return InvalidArgument("var must be at least 1 dimensional");
-  RETURN_IF_ERROR(CheckRows(*s.rule, var, grad, indices));
+  const int64_t n = indices.num_elements();
+  for (int64_t i = 0; i < n && !s.rule->in_turn; ++i) {
+    RETURN_IF_ERROR(CheckIndex(*s.rule, var, indices, i));
+  }
   const int64_t row = var.Product(1, var.rank());
-  const int64_t bytes = row * static_cast<int64_t>(DtypeSize(s.dtype));
-  for (int64_t i = 0; i < indices.num_elements(); ++i) {
+  const auto size = static_cast<int64_t>(DtypeSize(s.dtype));
+  const bool as_vector = s.rule->filled_rows && row == 1;
+  const int64_t stride = n == 0 || as_vector ? 1 : grad.num_elements() / n;
+  ApplyFlags flags = s.flags;
+  flags.wide = row > 1;
+  for (int64_t i = 0; i < n; ++i) {
+    if (s.rule->in_turn) RETURN_IF_ERROR(CheckIndex(*s.rule, var, indices, i));
     void* at[kMaxApplySlots] = {};
     for (int k = 0; k < s.num_slots; ++k) {
-      at[k] = static_cast<char*>(slots[k]->raw()) + IndexAt(indices, i) * bytes;
+      at[k] = static_cast<char*>(slots[k]->raw()) + IndexAt(indices, i) * row * size;
     }
-    s.loop(at, static_cast<const char*>(grad.raw()) + i * bytes, scalars, s.flags, row);
+    s.loop(at, static_cast<const char*>(grad.raw()) + i * stride * size, scalars, flags, row);
   }
+  return OkStatus();
+}
+
+Status ApplyTo(const OpContext& ctx, const ApplyState& s, std::span<Tensor* const> slots) {
+  RETURN_IF_ERROR(CheckTypes(ctx, s, slots));
+  const Tensor& grad = ctx.input(s.grad);
+  const Tensor* const indices = s.flags.rows ? &ctx.input(s.indices) : nullptr;
+  const ApplyScalarsAt at = s.flags.rows ? s.rule->rows_at : s.rule->dense_at;
+  ApplyScalars scalars{};
+  const auto read_at = [&](ApplyScalarsAt here) {
+    return at == here ? ReadScalars(ctx, s, false, &scalars) : OkStatus();
+  };
+  RETURN_IF_ERROR(read_at(ApplyScalarsAt::kFirst));
+  RETURN_IF_ERROR(CheckSlots(s, slots));
+  RETURN_IF_ERROR(read_at(ApplyScalarsAt::kSlots));
+  if (indices != nullptr && indices->rank() != 1) {
+    return InvalidArgument("indices must be one-dimensional");
+  }
+  RETURN_IF_ERROR(read_at(ApplyScalarsAt::kIndices));
+  RETURN_IF_ERROR(
+      CheckGrad(s, slots[0]->shape(), grad, indices == nullptr ? 0 : indices->num_elements()));
+  RETURN_IF_ERROR(read_at(ApplyScalarsAt::kGrad));
+  RETURN_IF_ERROR(ReadScalars(ctx, s, true, &scalars));
+  if (indices != nullptr) return ApplySparse(grad, *indices, s, slots, scalars);
+  ApplyDense(grad, s, slots, scalars);
   return OkStatus();
 }
 
@@ -234,11 +278,8 @@ Status RunApply(OpContext& ctx) {
     }
     variables.push_back(*std::move(found));
   }
-  RETURN_IF_ERROR(WithVariables(variables, [&](std::span<Tensor* const> slots) -> Status {
-    RETURN_IF_ERROR(CheckSlots(ctx, s, slots));
-    ASSIGN_OR_RETURN(const ApplyScalars scalars, ReadScalars(ctx, s));
-    return s.indices < 0 ? ApplyDense(ctx, s, slots, scalars) : ApplySparse(ctx, s, slots, scalars);
-  }));
+  RETURN_IF_ERROR(WithVariables(
+      variables, [&](std::span<Tensor* const> slots) { return ApplyTo(ctx, s, slots); }));
   ForwardRef(ctx);
   return OkStatus();
 }

@@ -20,6 +20,7 @@ struct ApplyFlags {
   bool update_slots = true;
   bool multiply_linear_by_lr = false;
   bool rows = false;  // TensorFlow's sparse code: its results differ where values are not finite
+  bool wide = false;  // and that for rows of more than one element
 };
 
 // The values of the scalar arguments; a complex double holds those of every type without loss.
@@ -34,10 +35,18 @@ using ApplyLoop = void (*)(void* const* slots, const void* grad, const ApplyScal
 enum class ApplyRange : uint8_t { kAny, kPositive, kNonNegative, kNonPositive };
 
 struct ApplyScalar {
-  absl::string_view name;   // the op's argument; empty: no more
-  absl::string_view label;  // in errors
+  absl::string_view name;       // the op's argument; empty: no more
+  absl::string_view otherwise;  // the error when it is none, up to its shape
   ApplyRange range = ApplyRange::kAny;
+  absl::string_view rows_otherwise = "";  // of ops on rows, where that differs
+  // Looked at behind everything else but indices that are outside.
+  bool late = false;
+  bool by_count = false;  // one element of any shape will do
 };
+
+// The check behind which TensorFlow looks at the scalars that are not late: an op that is given two
+// bad arguments names the first.
+enum class ApplyScalarsAt : uint8_t { kFirst, kSlots, kIndices, kGrad };
 
 struct ApplyRule {
   absl::string_view name;  // that of ApplyAdam, ResourceSparseApplyAdam, ... is "Adam"
@@ -46,8 +55,18 @@ struct ApplyRule {
   std::array<ApplyScalar, kMaxApplyScalars> scalars;
   // The loop for a type; nullptr for types that the rule does not take.
   ApplyLoop (*loop)(Dtype dtype) = nullptr;
-  bool dense_ranges = false;   // dense ops look at the ranges too
+  bool dense_ranges = false;  // dense ops look at the ranges too
+  ApplyScalarsAt dense_at = ApplyScalarsAt::kFirst;
+  // The rest is of ops on rows.
+  ApplyScalarsAt rows_at = ApplyScalarsAt::kSlots;
+  // An index outside stops the op behind the steps on the rows before it, as in TensorFlow; else
+  // nothing changes.
+  bool in_turn = false;
+  // Rows may not be empty; where they are of one element, grad is read as a vector.
+  bool filled_rows = false;
+  bool same_rank = false;  // the gradient's rank must be the variable's, not only its dimensions
   bool element_named = false;  // an index outside is "indices[1] = 3", not "Index 3 at offset 1"
+  absl::string_view rows_slot_1 = "";  // what errors call slot 1, where that differs
 };
 
 // nullptr when no rule has that name.

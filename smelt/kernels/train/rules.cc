@@ -9,9 +9,10 @@
 namespace smelt {
 namespace {
 
+// NaN of a NaN.
 template <typename W>
 W ApplySign(W x) {
-  return W((x > W(0)) - (x < W(0)));
+  return x != x ? x : W((x > W(0)) - (x < W(0)));
 }
 template <typename W>
 W ApplyMax(W a, W b) {
@@ -101,10 +102,18 @@ struct AdagradV2Rule {
 struct AdagradDaRule {
   static constexpr int kSlots = 3;
   template <typename W>
-  static void Step(W* s, W g, const W* h, const ApplyFlags&) {
+  static void Step(W* s, W g, const W* h, const ApplyFlags& f) {
     const W lr = h[0], l1 = h[1], l2 = h[2], step = h[3];
     s[1] += g;
     s[2] += g * g;
+    if (f.wide) {
+      // Divided by the step, which is the same only while step and rate are positive.
+      const W mean = s[1] / step;
+      const W left =
+          l1 > W(0) ? ApplySign(s[1]) * ApplyMax(std::abs(s[1]) / step - l1, W(0)) : mean;
+      s[0] = -left / (l2 + std::sqrt(s[2]) / (step * lr));
+      return;
+    }
     const W drawn = l1 > W(0) ? ApplyShrink(s[1], l1 * step) : s[1];
     s[0] = -lr * drawn / (l2 * step * lr + std::sqrt(s[2]));
   }
@@ -267,90 +276,149 @@ ApplyLoop NumberApplyLoop(Dtype t) {
   return loop;
 }
 
-constexpr ApplyScalar kRate{"lr", "lr"};
-constexpr ApplyScalar kRatePositive{"lr", "lr", ApplyRange::kPositive};
-constexpr ApplyScalar kL1{"l1", "l1 regularization strength"};
-constexpr ApplyScalar kL2{"l2", "l2 regularization strength"};
-constexpr ApplyScalar kL1NonNegative{"l1", "l1 regularization strength", ApplyRange::kNonNegative};
-constexpr ApplyScalar kL2NonNegative{"l2", "l2 regularization strength", ApplyRange::kNonNegative};
-constexpr ApplyScalar kShrinkage{"l2_shrinkage", "l2 shrinkage regularization strength",
-                                 ApplyRange::kNonNegative};
-constexpr ApplyScalar kPower{"lr_power", "lr_power", ApplyRange::kNonPositive};
-constexpr ApplyScalar kRho{"rho", "rho"};
-constexpr ApplyScalar kMomentum{"momentum", "momentum"};
-constexpr ApplyScalar kEpsilon{"epsilon", "epsilon"};
-constexpr ApplyScalar kBeta{"beta", "beta"};
-constexpr ApplyScalar kBeta1{"beta1", "beta1"};
-constexpr ApplyScalar kBeta2{"beta2", "beta2"};
-constexpr ApplyScalar kBeta1Power{"beta1_power", "beta1_power"};
-constexpr ApplyScalar kBeta2Power{"beta2_power", "beta2_power"};
-constexpr ApplyScalar kSignDecay{"sign_decay", "sign_decay"};
+#define SMELT_SCALAR(NAME) \
+  { NAME, NAME " is not a scalar: " }
+constexpr ApplyScalar kRate = SMELT_SCALAR("lr");
+constexpr ApplyScalar kRateSpaced{"lr", "lr is not a scalar : "};
+constexpr ApplyScalar kRateSpacedRows{"lr", "lr is not a scalar: ", ApplyRange::kAny,
+                                      "lr is not a scalar : "};
+constexpr ApplyScalar kRateSpacedDense{"lr", "lr is not a scalar : ", ApplyRange::kAny,
+                                       "lr is not a scalar: "};
+constexpr ApplyScalar kRatePositive{"lr", "lr is not a positive scalar: ", ApplyRange::kPositive};
+constexpr ApplyScalar kRateFtrl{
+    "lr", "lr is not a scalar: ", ApplyRange::kPositive,
+    "lr is not a positive scalar (or zero if multiply_linear_by_lr is set): "};
+constexpr ApplyScalar kL1{"l1", "l1 regularization strength is not a scalar: "};
+constexpr ApplyScalar kL2{"l2", "l2 regularization strength is not a scalar: "};
+constexpr absl::string_view kL1Negative =
+    "l1 regularization strength is not a non-negative scalar: ";
+constexpr absl::string_view kL2Negative =
+    "l2 regularization strength is not a non-negative scalar: ";
+constexpr ApplyScalar kL1NonNegative{"l1", kL1Negative, ApplyRange::kNonNegative};
+constexpr ApplyScalar kL2NonNegative{"l2", kL2Negative, ApplyRange::kNonNegative};
+constexpr ApplyScalar kL1Ftrl{"l1", kL1.otherwise, ApplyRange::kNonNegative, kL1Negative};
+constexpr ApplyScalar kL2Ftrl{"l2", kL2.otherwise, ApplyRange::kNonNegative, kL2Negative};
+constexpr ApplyScalar kShrinkage{
+    "l2_shrinkage",
+    "l2 shrinkage regularization strength is not a scalar: ", ApplyRange::kNonNegative,
+    "l2 shrinkage regularization strength is not a non-negative scalar: ", true};
+constexpr ApplyScalar kPower{"lr_power", "lr_power is not a scalar", ApplyRange::kNonPositive,
+                             "lr_power is not a non-positive scalar: "};
+constexpr ApplyScalar kRho = SMELT_SCALAR("rho");
+constexpr ApplyScalar kMomentum = SMELT_SCALAR("momentum");
+constexpr ApplyScalar kMomentumLate{"momentum", "momentum is not a scalar: ", ApplyRange::kAny, "",
+                                    true};
+constexpr ApplyScalar kEpsilon = SMELT_SCALAR("epsilon");
+constexpr ApplyScalar kBeta = SMELT_SCALAR("beta");
+constexpr ApplyScalar kBeta1 = SMELT_SCALAR("beta1");
+constexpr ApplyScalar kBeta2 = SMELT_SCALAR("beta2");
+constexpr ApplyScalar kBeta1Power = SMELT_SCALAR("beta1_power");
+constexpr ApplyScalar kBeta2Power = SMELT_SCALAR("beta2_power");
+constexpr ApplyScalar kSignDecay{
+    "sign_decay", "sign_decay is not a scalar: ", ApplyRange::kAny, "", true, true};
 
 constexpr ApplyRule kApplyRules[] = {
-    {"GradientDescent", {"var"}, {{{"alpha", "alpha"}}}, NumberApplyLoop<DescentRule>},
-    {"ProximalGradientDescent",
-     {"var"},
-     {{{"alpha", "alpha"}, kL1, kL2}},
-     RealApplyLoop<ProximalDescentRule>},
-    {"ProximalAdagrad",
-     {"var", "accum"},
-     {{kRatePositive, kL1NonNegative, kL2NonNegative}},
-     RealApplyLoop<ProximalAdagradRule>,
-     true},
-    {"Momentum", {"var", "accum"}, {{kRate, kMomentum}}, NumberApplyLoop<MomentumRule>},
-    {"KerasMomentum",
-     {"var", "accum"},
-     {{kRate, kMomentum}},
-     NumberApplyLoop<KerasMomentumRule>,
-     false,
-     true},
-    {"Adagrad", {"var", "accum"}, {{kRate}}, NumberApplyLoop<AdagradRule>},
-    {"AdagradV2", {"var", "accum"}, {{kRate, kEpsilon}}, NumberApplyLoop<AdagradV2Rule>},
-    {"AdagradDA",
-     {"var", "accum", "accum"},
-     {{kRate, kL1, kL2, {"global_step", "global_step"}}},
-     RealApplyLoop<AdagradDaRule>},
-    {"Adadelta",
-     {"var", "accum", "accum_update"},
-     {{kRate, kRho, kEpsilon}},
-     NumberApplyLoop<AdadeltaRule>},
+    {"GradientDescent", {"var"}, {{SMELT_SCALAR("alpha")}}, NumberApplyLoop<DescentRule>},
+    {.name = "ProximalGradientDescent",
+     .slots = {"var"},
+     .scalars = {{{"alpha", "alpha is not a scalar: ", ApplyRange::kAny, "lr is not a scalar: "},
+                  kL1,
+                  kL2}},
+     .loop = RealApplyLoop<ProximalDescentRule>,
+     .in_turn = true,
+     .filled_rows = true},
+    {.name = "ProximalAdagrad",
+     .slots = {"var", "accum"},
+     .scalars = {{kRatePositive, kL1NonNegative, kL2NonNegative}},
+     .loop = RealApplyLoop<ProximalAdagradRule>,
+     .dense_ranges = true,
+     .dense_at = ApplyScalarsAt::kSlots,
+     .in_turn = true,
+     .filled_rows = true},
+    {.name = "Momentum",
+     .slots = {"var", "accum"},
+     .scalars = {{kRateSpacedRows, kMomentumLate}},
+     .loop = NumberApplyLoop<MomentumRule>,
+     .in_turn = true},
+    {.name = "KerasMomentum",
+     .slots = {"var", "accum"},
+     .scalars = {{kRateSpacedRows, kMomentumLate}},
+     .loop = NumberApplyLoop<KerasMomentumRule>,
+     .in_turn = true,
+     .element_named = true},
+    {.name = "Adagrad",
+     .slots = {"var", "accum"},
+     .scalars = {{kRate}},
+     .loop = NumberApplyLoop<AdagradRule>,
+     .filled_rows = true,
+     .same_rank = true},
+    {.name = "AdagradV2",
+     .slots = {"var", "accum"},
+     .scalars = {{kRate, kEpsilon}},
+     .loop = NumberApplyLoop<AdagradV2Rule>,
+     .filled_rows = true,
+     .same_rank = true},
+    {.name = "AdagradDA",
+     .slots = {"var", "accum", "accum"},
+     .scalars = {{kRate, kL1, kL2, SMELT_SCALAR("global_step")}},
+     .loop = RealApplyLoop<AdagradDaRule>,
+     .dense_at = ApplyScalarsAt::kGrad,
+     .rows_at = ApplyScalarsAt::kIndices,
+     .in_turn = true,
+     .filled_rows = true},
+    {.name = "Adadelta",
+     .slots = {"var", "accum", "accum_update"},
+     .scalars = {{kRate, kRho, kEpsilon}},
+     .loop = NumberApplyLoop<AdadeltaRule>,
+     .rows_slot_1 = "accum_grad"},
     {"Adam",
      {"var", "m", "v"},
-     {{kBeta1Power, kBeta2Power, kRate, kBeta1, kBeta2, kEpsilon}},
+     {{kBeta1Power, kBeta2Power, kRateSpaced, kBeta1, kBeta2, kEpsilon}},
      NumberApplyLoop<AdamRule>},
     {"AdamWithAmsgrad",
      {"var", "m", "v", "vhat"},
-     {{kBeta1Power, kBeta2Power, kRate, kBeta1, kBeta2, kEpsilon}},
+     {{kBeta1Power, kBeta2Power, kRateSpaced, kBeta1, kBeta2, kEpsilon}},
      RealApplyLoop<AmsgradRule>},
     {"AdaMax",
      {"var", "m", "v"},
-     {{kBeta1Power, kRate, kBeta1, kBeta2, kEpsilon}},
+     {{kBeta1Power, kRateSpaced, kBeta1, kBeta2, kEpsilon}},
      RealApplyLoop<AdaMaxRule>},
     {"AddSign",
      {"var", "m"},
-     {{kRate, {"alpha", "alpha"}, kSignDecay, kBeta}},
+     {{kRate, SMELT_SCALAR("alpha"), kSignDecay, kBeta}},
      RealApplyLoop<AddSignRule>},
     {"PowerSign",
      {"var", "m"},
-     {{kRate, {"logbase", "logbase"}, kSignDecay, kBeta}},
+     {{kRate, SMELT_SCALAR("logbase"), kSignDecay, kBeta}},
      RealApplyLoop<PowerSignRule>},
-    {"RMSProp",
-     {"var", "ms", "mom"},
-     {{kRate, kRho, kMomentum, kEpsilon}},
-     NumberApplyLoop<RmsPropRule>},
-    {"CenteredRMSProp",
-     {"var", "mg", "ms", "mom"},
-     {{kRate, kRho, kMomentum, kEpsilon}},
-     NumberApplyLoop<CenteredRmsPropRule>},
-    {"Ftrl",
-     {"var", "accum", "linear"},
-     {{kRatePositive, kL1NonNegative, kL2NonNegative, kPower}},
-     RealApplyLoop<FtrlRule>},
-    {"FtrlV2",
-     {"var", "accum", "linear"},
-     {{kRatePositive, kL1NonNegative, kL2NonNegative, kShrinkage, kPower}},
-     RealApplyLoop<FtrlV2Rule>},
+    {.name = "RMSProp",
+     .slots = {"var", "ms", "mom"},
+     .scalars = {{kRateSpacedDense, kRho, kMomentum, kEpsilon}},
+     .loop = NumberApplyLoop<RmsPropRule>,
+     .rows_at = ApplyScalarsAt::kFirst},
+    {.name = "CenteredRMSProp",
+     .slots = {"var", "mg", "ms", "mom"},
+     .scalars = {{kRateSpacedDense, kRho, kMomentum, kEpsilon}},
+     .loop = NumberApplyLoop<CenteredRmsPropRule>,
+     .rows_at = ApplyScalarsAt::kFirst},
+    {.name = "Ftrl",
+     .slots = {"var", "accum", "linear"},
+     .scalars = {{kRateFtrl, kL1Ftrl, kL2Ftrl, kPower}},
+     .loop = RealApplyLoop<FtrlRule>,
+     .dense_at = ApplyScalarsAt::kGrad,
+     .rows_at = ApplyScalarsAt::kIndices,
+     .in_turn = true,
+     .filled_rows = true},
+    {.name = "FtrlV2",
+     .slots = {"var", "accum", "linear"},
+     .scalars = {{kRateFtrl, kL1Ftrl, kL2Ftrl, kShrinkage, kPower}},
+     .loop = RealApplyLoop<FtrlV2Rule>,
+     .dense_at = ApplyScalarsAt::kGrad,
+     .rows_at = ApplyScalarsAt::kIndices,
+     .in_turn = true,
+     .filled_rows = true},
 };
+#undef SMELT_SCALAR
 
 }  // namespace
 
