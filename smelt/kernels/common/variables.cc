@@ -11,8 +11,9 @@ Status NoVariable(absl::string_view container, absl::string_view name) {
 Status UninitializedVariable(const OpContext& ctx, int i) {
   const ResourceHandle& h = ctx.input(i).scalar<ResourceHandle>();
   if (IsRef(ctx.node().input_types[i])) {
+    const Node* made = ctx.node().input(i).node;
     return FailedPrecondition("Attempting to use uninitialized value ",
-                              ctx.node().input(i).node->name());
+                              made != nullptr ? made->name() : h.name);
   }
   return NoVariable(h.container, h.name);
 }

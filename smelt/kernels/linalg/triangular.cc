@@ -41,6 +41,7 @@ struct BandMatrix {
   }
   bool Invertible() const {
     const T* d = diagonal(0);
+    if (n == 0) return true;
     // As TensorFlow's, from a minimum that a NaN takes part in only where it comes first.
     auto least = std::abs(d[0]);
     for (int64_t i = 1; i < n; ++i) least = std::min(least, std::abs(d[i]));
