@@ -56,7 +56,7 @@ NEVER_FAIL = {
         "Abs Acos Acosh Angle Asin Asinh Atan Atanh BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e "
         "BesselK1 BesselK1e BesselY0 BesselY1 Ceil Conj Cos Cosh Dawsn Digamma Elu EncodeBase64 Erf Erfc Erfinv Exp "
         "Expint Expm1 Floor FresnelCos FresnelSin Imag Inv Invert IsFinite IsInf IsNan L2Loss LeakyRelu Lgamma Log Log1p "
-        "IsotonicRegression IsVariableInitialized LogicalNot Ndtri OnesLike PopulationCount RandomShuffle Rank Real Reciprocal Relu Relu6 Rint Round Rsqrt Selu "
+        "IsotonicRegression LogicalNot Ndtri OnesLike PopulationCount RandomShuffle Rank Real Reciprocal Relu Relu6 Rint Round Rsqrt Selu "
         "SerializeTensor ShapeN "
         "Sigmoid Sign Sin Sinh Size Softplus Softsign Spence Sqrt Square StringLength StringStrip StringToHashBucket "
         "StringToHashBucketFast Tan Tanh TensorSummary UnicodeScript"),
