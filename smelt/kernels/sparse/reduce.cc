@@ -170,11 +170,7 @@ void SparseSoftmaxRows(const Tensor& indices, const T* x, T* y) {
   const int64_t n = indices.dim(0);
   const auto rank = static_cast<int>(indices.dim(1));
   const int64_t* at = indices.data<int64_t>();
-  std::vector<int64_t> order(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return CompareIndices(at + a * rank, at + b * rank, rank) < 0;
-  });
+  const std::vector<int64_t> order = SortedRows(at, n, rank);
   const auto row = [&](int64_t i) { return at + order[i] * rank; };
   const auto value = [&](int64_t i) { return static_cast<W>(x[order[i]]); };
   for (int64_t begin = 0; begin < n;) {

@@ -1,7 +1,6 @@
 // Sparse tensors in another shape or order: reshape, reorder, concat, slice, split, filled rows.
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "absl/strings/str_join.h"
 #include "smelt/kernels/common/copy.h"
@@ -36,17 +35,12 @@ Status RunSparseReorder(OpContext& ctx) {
                                                      false, SparseWords::kSparse));
   const int rank = view.rank();
   SparseRows rows;
-  rows.from.resize(static_cast<size_t>(view.count()));
-  std::iota(rows.from.begin(), rows.from.end(), 0);
-  auto less = [&](int64_t a, int64_t b) {
-    return CompareIndices(view.row(a), view.row(b), rank) < 0;
-  };
-  if (std::is_sorted(rows.from.begin(), rows.from.end(), less)) {
+  rows.from = SortedRows(view.row(0), view.count(), rank);
+  if (std::is_sorted(rows.from.begin(), rows.from.end())) {
     ctx.set_output(0, ctx.TakeInput(0));
     ctx.set_output(1, ctx.TakeInput(1));
     return OkStatus();
   }
-  std::stable_sort(rows.from.begin(), rows.from.end(), less);
   for (int64_t i : rows.from) {
     rows.indices.insert(rows.indices.end(), view.row(i), view.row(i) + rank);
   }
@@ -217,11 +211,7 @@ Status RunSparseConcat(OpContext& ctx) {
     offset += views[v].shape[axis];
   }
   const auto total = static_cast<int64_t>(rows.size());
-  std::vector<int64_t> order(rows.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return CompareIndices(&indices[a * rank], &indices[b * rank], rank) < 0;
-  });
+  const std::vector<int64_t> order = SortedRows(indices.data(), total, rank);
   ASSIGN_OR_RETURN(Tensor * out_indices, ctx.Allocate(0, Shape({total, rank})));
   ASSIGN_OR_RETURN(Tensor * out_values, ctx.Allocate(1, Shape({total})));
   const Dtype dtype = out_values->dtype();

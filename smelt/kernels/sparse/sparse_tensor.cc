@@ -1,6 +1,8 @@
 #include "smelt/kernels/sparse/sparse_tensor.h"
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "absl/strings/str_join.h"
 
@@ -15,6 +17,19 @@ int CompareIndices(const int64_t* a, const int64_t* b, int n) {
 
 std::string IndicesText(const int64_t* row, int n) {
   return absl::StrCat("[", absl::StrJoin(row, row + n, ","), "]");
+}
+
+std::vector<int64_t> SortedRows(const int64_t* indices, int64_t count, int n) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  const auto less = [&](int64_t a, int64_t b) {
+    return CompareIndices(indices + a * n, indices + b * n, n) < 0;
+  };
+  // Most are sorted as they come.
+  if (!std::is_sorted(order.begin(), order.end(), less)) {
+    std::stable_sort(order.begin(), order.end(), less);
+  }
+  return order;
 }
 
 StatusOr<Shape> BuiltShape(std::span<const int64_t> dims) {

@@ -38,6 +38,8 @@ Status CheckSparseOrder(const Tensor& indices, std::span<const int64_t> sizes);
 
 // -1, 0 or 1: lexicographic order of two rows of n indices.
 int CompareIndices(const int64_t* a, const int64_t* b, int n);
+// The numbers of `count` rows of n indices in that order; equal rows stay as they are.
+std::vector<int64_t> SortedRows(const int64_t* indices, int64_t count, int n);
 
 // "[1,2]".
 std::string IndicesText(const int64_t* row, int n);
