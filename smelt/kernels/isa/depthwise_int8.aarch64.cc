@@ -65,6 +65,7 @@ SMELT_DOT_INLINE void FinishRegister(const DepthwiseInt8Layer& layer, const Quar
   const float32x4_t zero = vdupq_n_f32(layer.swish ? s.zero : layer.zero);
   const float32x4_t low = vdupq_n_f32(layer.swish ? s.low : layer.low);
   const float32x4_t high = vdupq_n_f32(layer.swish ? s.high : layer.high);
+  const int16x8_t behind = vdupq_n_s16(layer.swish ? int16_t{0} : layer.behind);
   int16x4_t words[4];
 #pragma GCC unroll 4
   for (int q = 0; q < 4; ++q) {
@@ -72,8 +73,9 @@ SMELT_DOT_INLINE void FinishRegister(const DepthwiseInt8Layer& layer, const Quar
     v[q] = vminnmq_f32(vmaxnmq_f32(vfmaq_f32(zero, v[q], factor), low), high);
     words[q] = vqmovn_s32(vcvtnq_s32_f32(v[q]));
   }
-  const int8x16_t bytes = vcombine_s8(vqmovn_s16(vcombine_s16(words[0], words[1])),
-                                      vqmovn_s16(vcombine_s16(words[2], words[3])));
+  const int16x8_t front = vqaddq_s16(vcombine_s16(words[0], words[1]), behind);
+  const int16x8_t back = vqaddq_s16(vcombine_s16(words[2], words[3]), behind);
+  const int8x16_t bytes = vcombine_s8(vqmovn_s16(front), vqmovn_s16(back));
   StorePixel<kPart>(static_cast<int8_t*>(result) + at, veorq_s8(bytes, sign), count);
 }
 

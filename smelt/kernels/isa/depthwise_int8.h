@@ -25,8 +25,9 @@ struct DepthwiseInt8Layer {
   // (128 + x_zero) * sum of the channel's weights, because the loop adds 128 to each pixel.
   const int32_t* start = nullptr;
   const float* scales = nullptr;
-  // y = rint(clamp(sum * scale + zero, low, high)), a NaN as low.
+  // y = rint(clamp(sum * scale + zero, low, high)) + behind, a NaN as low + behind. It fits int8.
   float zero = 0, low = 0, high = 0;
+  int16_t behind = 0;
   bool x_unsigned = false, y_unsigned = false;  // the bytes are 128 more than the numbers
   // In the place of that: SwishInt8Steps of the numbers, not of what is stored. y holds floats
   // where it has no bytes.

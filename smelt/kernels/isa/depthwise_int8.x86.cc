@@ -71,8 +71,10 @@ struct Zmm {
     _mm512_mask_storeu_ps(y + 48, part(3), _mm512_shuffle_f32x4(back01, back23, 0xdd));
   }
   SMELT_VNNI_INLINE static Floats All(float v) { return _mm512_set1_ps(v); }
-  SMELT_VNNI_INLINE static Ints Narrow(const Ints (&v)[4]) {
-    return _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+  SMELT_VNNI_INLINE static Ints AllWords(int16_t v) { return _mm512_set1_epi16(v); }
+  SMELT_VNNI_INLINE static Ints Narrow(const Ints (&v)[4], Ints behind) {
+    return _mm512_packs_epi16(_mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), behind),
+                              _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), behind));
   }
 };
 
@@ -128,8 +130,10 @@ struct Ymm {
     _mm256_mask_storeu_ps(y + 24, part(3), _mm256_permute2f128_ps(v[2], v[3], 0x31));
   }
   SMELT_VNNI_INLINE static Floats All(float v) { return _mm256_set1_ps(v); }
-  SMELT_VNNI_INLINE static Ints Narrow(const Ints (&v)[4]) {
-    return _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+  SMELT_VNNI_INLINE static Ints AllWords(int16_t v) { return _mm256_set1_epi16(v); }
+  SMELT_VNNI_INLINE static Ints Narrow(const Ints (&v)[4], Ints behind) {
+    return _mm256_packs_epi16(_mm256_adds_epi16(_mm256_packs_epi32(v[0], v[1]), behind),
+                              _mm256_adds_epi16(_mm256_packs_epi32(v[2], v[3]), behind));
   }
 };
 
@@ -153,11 +157,11 @@ SMELT_VNNI_INLINE void Finish(const DepthwiseInt8Layer& layer, uint64_t mask,
     SMELT_FOUR for (int q = 0; q < 4; ++q) {
       sum[q] = V::RoundBelow(V::Linear(V::Swish(sum[q], scales[q]), factor, zero), high);
     }
-    bytes = V::AtLeast(V::Narrow(sum), V::AllBytes(static_cast<int>(s.low)));
+    bytes = V::AtLeast(V::Narrow(sum, V::AllWords(0)), V::AllBytes(static_cast<int>(s.low)));
   } else {
     const auto zero = V::All(layer.zero), low = V::All(layer.low), high = V::All(layer.high);
     SMELT_FOUR for (int q = 0; q < 4; ++q) sum[q] = V::Round(sum[q], scales[q], zero, low, high);
-    bytes = V::Narrow(sum);
+    bytes = V::Narrow(sum, V::AllWords(layer.behind));
   }
   bytes = V::Flip(bytes, V::AllBytes(layer.y_unsigned ? 128 : 0));
   int8_t* y = static_cast<int8_t*>(result) + at;

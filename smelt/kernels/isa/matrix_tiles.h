@@ -34,14 +34,15 @@ struct MatrixRun {
   int64_t ahead_bytes = 0;
 };
 
-// y = clamp(rint(sums * scales + offset + addend * addend_scale), low, high), where the sums begin
-// with `start`. int8 numbers are stored with the bits of a flip turned over: 0, or 0x80 for those
+// y = clamp(rint(sums * scales + offset + addend * addend_scale) + zero, low, high), where the sums
+// begin with `start`. int8 numbers are stored with the bits of a flip turned over: 0, or 0x80 for those
 // that are stored as 128 more. REQUIRES: no result before the clamp is beyond int32.
 struct Int8MatrixRun : MatrixRun {
   bool x_unsigned = false;
   const int32_t* start = nullptr;  // by column of the panels
   const float* scales = nullptr;   // as many
   float offset = 0;
+  int16_t zero = 0;  // not 0: there is no addend; it fits int8
   int8_t low = -128, high = 127;
   uint8_t flip = 0, addend_flip = 0;
   const int8_t* addend = nullptr;  // overlaps nothing but may be y; nullptr: none

@@ -54,8 +54,10 @@ SMELT_MATRIX_INLINE __mmask32 MaskOf(int64_t columns) {
   return static_cast<__mmask32>(0xffffffffu >> (kMatrixColumns - columns));
 }
 
+enum class Added : uint8_t { kNothing, kAddend, kZero };
+
 // What becomes of a pair of rows of int32 sums.
-template <bool kAdds>
+template <Added kAdded>
 class FinishInt8 {
  public:
   using Sum = int32_t;
@@ -65,6 +67,7 @@ class FinishInt8 {
         scales_(run.scales),
         offset_(_mm512_set1_ps(run.offset)),
         addend_scale_(_mm512_set1_ps(run.addend_scale)),
+        zero_(_mm512_set1_epi16(run.zero)),
         low_(_mm512_set1_epi8(run.low)),
         high_(_mm512_set1_epi8(run.high)),
         flip_(_mm512_set1_epi8(static_cast<char>(run.flip))),
@@ -93,7 +96,7 @@ class FinishInt8 {
     __m512 v0 = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums)), scale0_, offset_);
     __m512 v1 =
         _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums + kSide)), scale1_, offset_);
-    if constexpr (kAdds) {
+    if constexpr (kAdded == Added::kAddend) {
       if (place >= 0) {
         const __m256i x = _mm256_xor_si256(
             _mm256_maskz_loadu_epi8(mask_, addend_ + place + column_), addend_flip_);
@@ -102,7 +105,8 @@ class FinishInt8 {
         v1 = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(x1)), addend_scale_, v1);
       }
     }
-    return _mm512_packs_epi32(_mm512_cvtps_epi32(v0), _mm512_cvtps_epi32(v1));
+    const __m512i words = _mm512_packs_epi32(_mm512_cvtps_epi32(v0), _mm512_cvtps_epi32(v1));
+    return kAdded == Added::kZero ? _mm512_adds_epi16(words, zero_) : words;
   }
   SMELT_MATRIX_INLINE void Store(int64_t place, __m256i bytes) const {
     if (place < 0) return;
@@ -120,7 +124,7 @@ class FinishInt8 {
   __mmask32 mask_ = 0;
   __m512 scale0_, scale1_;
   const __m512 offset_, addend_scale_;
-  const __m512i low_, high_, flip_;
+  const __m512i zero_, low_, high_, flip_;
   const __m256i addend_flip_;
 };
 
@@ -393,8 +397,9 @@ SMELT_MATRIX void RunPanels(const Run& run) {
 
 template <Numbers N>
 SMELT_MATRIX void RunInt8Of(const Int8MatrixRun& run) {
-  run.addend != nullptr ? RunPanels<N, FinishInt8<true>>(run)
-                        : RunPanels<N, FinishInt8<false>>(run);
+  run.addend != nullptr ? RunPanels<N, FinishInt8<Added::kAddend>>(run)
+  : run.zero != 0       ? RunPanels<N, FinishInt8<Added::kZero>>(run)
+                        : RunPanels<N, FinishInt8<Added::kNothing>>(run);
 }
 SMELT_MATRIX void RunInt8(const Int8MatrixRun& run) {
   run.x_unsigned ? RunInt8Of<Numbers::kUnsigned>(run) : RunInt8Of<Numbers::kSigned>(run);

@@ -2,11 +2,10 @@
 // for each channel.
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/decline_to_bind.h"
+#include "smelt/kernels/lite/bind_int8.h"
 #include "smelt/kernels/lite/exact_product.h"
 #include "smelt/kernels/lite/fixed_point.h"
-#include "smelt/kernels/lite/int8_layer.h"
 #include "smelt/kernels/lite/layer_shape.h"
 
 namespace smelt::lite {
@@ -22,6 +21,7 @@ struct LayerState final : KernelState, LayerWindow {
   Dtype type = Dtype::kInt8;                            // of the output
   std::vector<std::unique_ptr<ExactProduct>> products;  // by group
   absl::Mutex mutex;
+  nn::MatrixInt8 matrices;
 
   size_t At(int64_t c) const { return factors.size() == 1 ? 0 : static_cast<size_t>(c); }
   const Factor& factor(int64_t c) const { return factors[At(c)]; }
@@ -439,14 +439,7 @@ StatusOr<std::unique_ptr<BoundKernel>> LayerState::Bind(const BindContext& conte
   numbers.scales = scales;
   if (scales.empty()) numbers.factors = factors;
   numbers.range = range;
-  auto layer = std::make_shared<const Int8Layer>(
-      *shape, numbers, static_cast<const int8_t*>(inputs[1].constant->raw()));
-  const size_t scratch = layer->scratch_bytes();
-  return BindCall(
-      [layer](const void* const* in, void* const* out, void* memory) {
-        layer->Run(static_cast<const int8_t*>(in[0]), static_cast<int8_t*>(out[0]), memory);
-      },
-      {0}, scratch);
+  return BindInt8(*shape, numbers, *inputs[1].constant, matrices);
 }
 
 std::string DeclineLayer(const Node& node, Places p) {

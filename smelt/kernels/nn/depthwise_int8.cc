@@ -33,11 +33,10 @@ bool IsDepthwiseInt8(const ConvProblem& p) {
 }
 
 DepthwiseInt8::DepthwiseInt8(const ConvProblem& p, const Tensor& weights,
-                             std::span<const float> scales, int32_t x_zero, float zero, float low,
-                             float high)
-    : x_zero_(x_zero), zero_(zero), low_(low), high_(high) {
+                             std::span<const float> scales, int32_t x_zero, const Ends& ends)
+    : x_zero_(x_zero), ends_(ends) {
   const int64_t channels = p.in_depth;
-  const auto* w = weights.data<int8_t>();
+  const auto* w = static_cast<const int8_t*>(weights.raw());
   // Columns that either of two results reads.
   std::set<int64_t> columns;
   for (int64_t k = 0; k < p.kernel[1]; ++k) {
@@ -82,7 +81,7 @@ DepthwiseInt8::DepthwiseInt8(const ConvProblem& p, const Tensor& weights,
 
 std::vector<int32_t> DepthwiseInt8::StartOf(const int32_t* bias, int64_t channels) const {
   std::vector<int32_t> start(offsets_);
-  for (int64_t c = 0; c < channels; c += 4) {
+  for (int64_t c = 0; bias != nullptr && c < channels; c += 4) {
     int32_t* four = start.data() + DepthwiseInt8Place(c, channels);
     for (int64_t i = 0; i < std::min<int64_t>(4, channels - c); ++i) {
       four[i] =
@@ -117,9 +116,10 @@ void DepthwiseInt8::Run(const ConvProblem& p, const void* image, const int32_t* 
   layer.weights = weights_.data();
   layer.start = start;
   layer.scales = scales_.data();
-  layer.zero = zero_;
-  layer.low = low_;
-  layer.high = high_;
+  layer.zero = ends_.zero;
+  layer.low = ends_.low;
+  layer.high = ends_.high;
+  layer.behind = ends_.behind;
   layer.x_unsigned = stored.x_unsigned;
   layer.y_unsigned = stored.out_unsigned;
   if (swish != nullptr) {

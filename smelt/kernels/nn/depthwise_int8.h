@@ -18,13 +18,17 @@ bool IsDepthwiseInt8(const ConvProblem& p);
 // A layer's weights, laid out for one window. Immutable, so thread safe.
 class DepthwiseInt8 {
  public:
+  // What becomes of a product v: rint(clamp(v + zero, low, high)) + behind, which fits int8.
+  struct Ends {
+    float zero = 0, low = 0, high = 0;
+    int16_t behind = 0;
+  };
   // `weights` as TensorFlow has them, int8 [height, width, 1, channels], of which nothing is kept.
-  // One scale, or one per channel. `zero` is added to a result before it is clamped to [low, high].
-  // REQUIRES: IsDepthwiseInt8(p).
+  // One scale, or one per channel. REQUIRES: IsDepthwiseInt8(p).
   DepthwiseInt8(const ConvProblem& p, const Tensor& weights, std::span<const float> scales,
-                int32_t x_zero, float zero, float low, float high);
+                int32_t x_zero, const Ends& ends);
 
-  // out = rint(clamp((sum of (x - x_zero) * weights + bias) * scale + zero)), padding is x_zero.
+  // out = Ends of (sum of (x - x_zero) * weights + bias) * scale, padding is x_zero.
   // p may differ from the constructor's in batch and image sizes.
   // REQUIRES: Int8IsNative().
   Status Run(const ConvProblem& p, const int8_t* x, const int32_t* bias, int8_t* out,
@@ -35,6 +39,7 @@ class DepthwiseInt8 {
   };
   // The same in two steps: what the sums of a layer with this bias start with, once; then runs,
   // with padding_bytes(p) bytes of any contents.
+  // `bias` may be nullptr.
   std::vector<int32_t> StartOf(const int32_t* bias, int64_t channels) const;
   // `swish`: not nullptr: what is done in the place of scaling and clamping; `low` and `zero` are
   // those of int8 numbers, however they are stored.
@@ -55,7 +60,7 @@ class DepthwiseInt8 {
   std::vector<int32_t> offsets_;  // -(128 + x_zero) * sum of weights
   std::vector<float> scales_;
   int32_t x_zero_;
-  float zero_, low_, high_;
+  Ends ends_;
 };
 
 }  // namespace smelt::nn

@@ -1,5 +1,7 @@
 #include "smelt/kernels/nn/int8_window.h"
 
+#include <algorithm>
+
 namespace smelt::nn {
 
 Int8Window Int8Window::Of(const ConvProblem& p) {
@@ -21,6 +23,29 @@ Int8Window Int8Window::Of(const ConvProblem& p) {
     w.batch = w.in_w = w.out_w = 1;
   }
   return w;
+}
+
+ConvProblem Int8Window::AsConv() const {
+  ConvProblem p;
+  p.batch = batch;
+  p.in_depth = depth;
+  p.out_depth = units;
+  p.groups = depthwise ? depth : groups;
+  p.filter_in = depth / p.groups;
+  p.in = {in_h, in_w};
+  p.kernel = {kernel_h, kernel_w};
+  p.out = {out_h, out_w};
+  p.strides = {stride_h, stride_w};
+  p.dilations = {dilation_h, dilation_w};
+  p.pad_before = {top, left};
+  const auto after = [](int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
+                        int64_t before) {
+    return std::max<int64_t>(0, (out - 1) * stride + (kernel - 1) * dilation + 1 - in - before);
+  };
+  p.pad_after = {after(in_h, out_h, kernel_h, stride_h, dilation_h, top),
+                 after(in_w, out_w, kernel_w, stride_w, dilation_w, left)};
+  p.output = Shape({batch, out_h, out_w, units});
+  return p;
 }
 
 Int8Window Int8Window::OfRows(int64_t rows, int64_t depth, int64_t units) {

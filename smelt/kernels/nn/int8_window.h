@@ -16,6 +16,9 @@ struct Int8Window {
   int64_t outputs() const { return batch * out_h * out_w; }
 
   static Int8Window Of(const ConvProblem& p);
+  // A convolution with these windows. REQUIRES: units is a multiple of groups, or of depth where
+  // `depthwise`.
+  ConvProblem AsConv() const;
   static Int8Window OfRows(int64_t rows, int64_t depth, int64_t units);
 };
 

@@ -66,17 +66,44 @@ StatusOr<std::unique_ptr<BoundKernel>> MatrixInt8::Bind(const Int8Window& w, con
                                                         bool x_unsigned, PairsInt8Steps steps) {
   steps.Simplify();
   if (!steps.IsDirect()) return nullptr;
-  MatrixRows rows(w, 1, false);
-  const int64_t k = w.kernel_h * w.kernel_w * w.depth;
-  const size_t padded = static_cast<size_t>(rows.num_panels() * kMatrixColumns);
-  std::vector<int32_t> start(padded);
-  std::vector<float> scales(padded);
-  const auto* values = weights.data<int8_t>();
+  if (std::isnan(steps.numbers.low) || std::isnan(steps.numbers.high)) return nullptr;
   const bool adds = !steps.steps.empty();
   Int8MatrixRun run;
   run.addend_scale = adds ? steps.numbers.addend_scale * steps.factor : 0;
   run.offset = steps.numbers.zero;
   if (adds) run.offset -= steps.numbers.addend_zero * run.addend_scale;
+  const auto bound = [](float f) {
+    return static_cast<int8_t>(std::clamp(std::nearbyint(f), -128.0f, 127.0f));
+  };
+  run.low = bound(steps.numbers.low);
+  run.high = bound(steps.numbers.high);
+  run.flip = steps.numbers.flip;
+  run.addend_flip = steps.numbers.addend_flip;
+  run.x_unsigned = x_unsigned;
+  return BindRun(w, weights, transposed, x_zero, {steps.scales, steps.factor, steps.bias}, run,
+                 adds ? &steps.steps[0] : nullptr);
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> MatrixInt8::Bind(const Int8Window& w, const Tensor& weights,
+                                                        int32_t x_zero, const Rounded& rounded) {
+  Int8MatrixRun run;
+  run.zero = rounded.zero;
+  run.low = rounded.low;
+  run.high = rounded.high;
+  return BindRun(w, weights, true, x_zero, {rounded.scales, 1, rounded.bias}, run, nullptr);
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> MatrixInt8::BindRun(const Int8Window& w,
+                                                           const Tensor& weights, bool transposed,
+                                                           int32_t x_zero, const Sums& of,
+                                                           const Int8MatrixRun& run,
+                                                           const PairsInt8Steps::Step* added) {
+  MatrixRows rows(w, 1, false);
+  const int64_t k = w.kernel_h * w.kernel_w * w.depth;
+  const size_t padded = static_cast<size_t>(rows.num_panels() * kMatrixColumns);
+  std::vector<int32_t> start(padded);
+  std::vector<float> scales(padded);
+  const auto* values = static_cast<const int8_t*>(weights.raw());
   // Sums and results stay within int32 whatever the numbers are.
   constexpr double kMost = 1 << 30;
   double largest = 0;
@@ -94,33 +121,24 @@ StatusOr<std::unique_ptr<BoundKernel>> MatrixInt8::Bind(const Int8Window& w, con
     }
   }
   for (size_t u = 0; u < sums.size(); ++u) {
-    const int64_t first = steps.bias[u] - x_zero * sums[u];
+    const int64_t first = (of.bias == nullptr ? 0 : of.bias[u]) - x_zero * sums[u];
     const double most =
         std::abs(static_cast<double>(first)) + 255.0 * static_cast<double>(sizes[u]);
     if (!(most < kMost)) return nullptr;
     start[u] = static_cast<int32_t>(first);
-    scales[u] = steps.scales[steps.scales.size() == 1 ? 0 : u] * steps.factor;
+    scales[u] = of.scales[of.scales.size() == 1 ? 0 : u] * of.factor;
+    if (!std::isfinite(scales[u])) return nullptr;
     largest = std::max(largest, most * std::abs(static_cast<double>(scales[u])));
-    if (std::isnan(scales[u])) return nullptr;
   }
   largest += std::abs(run.offset) + 256.0 * std::abs(run.addend_scale);
   if (!(largest < kMost)) return nullptr;
-  const auto bound = [](float f) {
-    return static_cast<int8_t>(std::clamp(std::nearbyint(f), -128.0f, 127.0f));
-  };
-  if (std::isnan(steps.numbers.low) || std::isnan(steps.numbers.high)) return nullptr;
-  run.low = bound(steps.numbers.low);
-  run.high = bound(steps.numbers.high);
-  run.flip = steps.numbers.flip;
-  run.addend_flip = steps.numbers.addend_flip;
-  run.x_unsigned = x_unsigned;
 
   const auto pack = [&](Allocator* a) { return rows.Packed(weights, transposed, {}, a); };
   ASSIGN_OR_RETURN(auto packed,
                    packed_.Get(weights, rows.num_segments(), true, KeptAllocator(), pack));
   return std::make_unique<BoundMatrixInt8>(std::move(rows), std::move(packed), std::move(start),
                                            std::move(scales), run, static_cast<uint8_t>(x_zero),
-                                           adds ? &steps.steps[0] : nullptr);
+                                           added);
 }
 
 }  // namespace smelt::nn

@@ -4,6 +4,7 @@
 #define SMELT_KERNELS_NN_MATRIX_INT8_H_
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "smelt/kernels/bound_kernel.h"
@@ -27,7 +28,29 @@ class MatrixInt8 {
                                               bool transposed, int32_t x_zero, bool x_unsigned,
                                               PairsInt8Steps steps);
 
+  // y = clamp(rint(sums * scales) + zero, low, high) of sums that begin with the bias, which is how
+  // TensorFlow Lite's layers round.
+  struct Rounded {
+    std::span<const float> scales;  // one, or one for each unit
+    const int32_t* bias = nullptr;  // by unit; nullptr: none
+    int8_t zero = 0, low = -128, high = 127;
+  };
+  // The same of `transposed` weights [units, kernel_h, kernel_w, depth], and of a signed x.
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const Int8Window& w, const Tensor& weights,
+                                              int32_t x_zero, const Rounded& rounded);
+
  private:
+  // What the sums of a layer begin with and are multiplied by.
+  struct Sums {
+    std::span<const float> scales;
+    float factor = 1;  // of all scales
+    const int32_t* bias = nullptr;
+  };
+  StatusOr<std::unique_ptr<BoundKernel>> BindRun(const Int8Window& w, const Tensor& weights,
+                                                 bool transposed, int32_t x_zero, const Sums& sums,
+                                                 const Int8MatrixRun& run,
+                                                 const PairsInt8Steps::Step* added);
+
   ConstantForms<int64_t> packed_;  // by the number of a row's segments
 };
 

@@ -166,7 +166,7 @@ Status ConvInt8(Int8State& s, const nn::ConvProblem& p, const Int8Layer& layer, 
   if (layer.x.num_elements() > 0) {
     if (IsDepthwiseLayer(s, p)) {
       const auto make = [&]() -> StatusOr<nn::DepthwiseInt8> {
-        return nn::DepthwiseInt8(p, layer.w, s.scales, s.x_zero, s.zero, s.low, s.high);
+        return nn::DepthwiseInt8(p, layer.w, s.scales, s.x_zero, {s.zero, s.low, s.high});
       };
       ASSIGN_OR_RETURN(const auto depthwise,
                        s.depthwise.FindOrMake([](const auto&) { return true; }, make));

@@ -122,8 +122,8 @@ StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(Int8State& s, const nn::Con
                                                      const BindContext& context,
                                                      const SwishInt8Steps* swish, Dtype stored_as) {
   const auto make = [&]() -> StatusOr<nn::DepthwiseInt8> {
-    return nn::DepthwiseInt8(p, *context.inputs[1].constant, s.scales, s.x_zero, s.zero, s.low,
-                             s.high);
+    return nn::DepthwiseInt8(p, *context.inputs[1].constant, s.scales, s.x_zero,
+                             {s.zero, s.low, s.high});
   };
   ASSIGN_OR_RETURN(const auto depthwise,
                    s.depthwise.FindOrMake([](const auto&) { return true; }, make));

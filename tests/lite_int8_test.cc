@@ -1,0 +1,138 @@
+// Layers of TensorFlow Lite's int8 numbers, by whatever loops they are bound to, beside plain sums
+// that are scaled and rounded as XNNPACK does it: the zero point is added behind the rounding.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "smelt/base/team.h"
+#include "smelt/kernels/lite/bind_int8.h"
+#include "tests/window_draw.h"
+
+namespace smelt::lite {
+namespace {
+
+using nn::ConvProblem;
+using nn::Int8Window;
+using nn::WindowDraw;
+
+// Weights of a unit behind one another, as the format has them; depthwise ones lie as they do.
+Tensor WeightsOf(const ConvProblem& p, bool depthwise, const std::vector<int8_t>& w) {
+  const int64_t units = p.out_depth, of_unit = std::ssize(w) / units;
+  auto t = Tensor::Make(Dtype::kInt8, *Shape::Make(Dims{std::ssize(w)}), HeapAllocator());
+  auto* to = t->data<int8_t>();
+  for (int64_t i = 0; i < of_unit; ++i) {
+    for (int64_t u = 0; u < units; ++u) {
+      to[depthwise ? i * units + u : u * of_unit + i] = w[static_cast<size_t>(i * units + u)];
+    }
+  }
+  return *std::move(t);
+}
+
+// `halves`: scales of which many products lie between two integers.
+void Check(const ConvProblem& p, WindowDraw& draw, bool halves) {
+  const Int8Window window = Int8Window::Of(p);
+  const std::vector<int8_t> w = draw.Bytes(p.kernel[0] * p.kernel[1] * p.filter_in * p.out_depth);
+  const std::vector<int8_t> x = draw.Bytes(p.batch * p.in[0] * p.in[1] * p.in_depth);
+  std::vector<int32_t> bias(static_cast<size_t>(p.out_depth));
+  for (int32_t& b : bias) b = static_cast<int32_t>(draw.From(-9999, 9999));
+  std::vector<float> scales(bias.size());
+  for (float& s : scales) {
+    s = halves ? 0x1p-9F : static_cast<float>(draw.From(1, 9999)) * 1e-7F;
+  }
+  Int8Numbers numbers;
+  numbers.in_zero = static_cast<int32_t>(draw.From(-128, 127));
+  numbers.out_zero = static_cast<int32_t>(draw.From(-128, 127));
+  numbers.scales = scales;
+  if (draw.From(0, 3) != 0) numbers.bias = bias.data();
+  if (draw.From(0, 1) != 0) {
+    numbers.range.low = static_cast<int32_t>(draw.From(-128, 0));
+    numbers.range.high = static_cast<int32_t>(draw.From(1, 127));
+  } else {
+    numbers.range.low = -128, numbers.range.high = 127;
+  }
+  nn::MatrixInt8 matrices;
+  const Tensor weights = WeightsOf(p, window.depthwise, w);
+  const auto layer = BindInt8(window, numbers, weights, matrices);
+  ASSERT_TRUE(layer.ok()) << layer.status();
+  std::vector<int8_t> y(static_cast<size_t>(p.output.num_elements()));
+  std::vector<uint64_t> scratch((*layer)->scratch_bytes() / 8 + 1, ~uint64_t{0});
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data()};
+  ASSERT_TRUE((*layer)->Run(inputs, outputs, scratch.data()).ok());
+  for (int64_t i = 0; i < std::ssize(y); ++i) {
+    const auto u = static_cast<size_t>(i % p.out_depth);
+    const int64_t sum = PlainSum(p, x, w, numbers.in_zero, i / p.out_depth, i % p.out_depth) +
+                        (numbers.bias == nullptr ? 0 : bias[u]);
+    const float v = static_cast<float>(static_cast<int32_t>(sum)) * scales[u];
+    const float wanted =
+        std::clamp(std::nearbyint(v) + static_cast<float>(numbers.out_zero),
+                   static_cast<float>(numbers.range.low), static_cast<float>(numbers.range.high));
+    ASSERT_EQ(y[static_cast<size_t>(i)], wanted) << i << ": " << v << " and " << numbers.out_zero;
+  }
+}
+
+TEST(LiteInt8, WindowsOfAllKinds) {
+  WindowDraw draw;
+  for (int i = 0; i < 200; ++i) {
+    const auto p = draw.Window(i);
+    if (!p.ok() || p->output.num_elements() == 0) continue;
+    SCOPED_TRACE(absl::StrCat(i, ": ", TextOf(*p)));
+    SetThreads(i % 3 + 1);
+    ASSERT_NO_FATAL_FAILURE(Check(*p, draw, i % 2 == 0));
+  }
+  SetThreads(1);
+}
+
+// Depthwise ones with as many units as channels: fewer than a register and more, odd rows.
+TEST(LiteInt8, DepthwiseWindows) {
+  WindowDraw draw;
+  for (const int64_t channels : {5, 16, 24, 33, 64, 96, 130}) {
+    for (const int64_t stride : {1, 2}) {
+      nn::ConvAttrs attrs;
+      attrs.padding = nn::Padding::kSame;
+      attrs.strides = {stride, stride};
+      attrs.dilations = {1, 1};
+      attrs.depthwise = true;
+      const auto p =
+          nn::MakeConvProblem(attrs, Shape({2, 7, 9, channels}), Shape({3, 3, channels, 1}));
+      ASSERT_TRUE(p.ok()) << p.status();
+      SCOPED_TRACE(TextOf(*p));
+      SetThreads(static_cast<int>(stride));
+      ASSERT_NO_FATAL_FAILURE(Check(*p, draw, channels % 2 == 0));
+    }
+  }
+  SetThreads(1);
+}
+
+// Results beyond what int32 holds are bounds, and so is one of a factor that is infinite.
+TEST(LiteInt8, LargeFactors) {
+  constexpr int64_t kRows = 32, kDepth = 64;
+  const Int8Window window = Int8Window::OfRows(kRows, kDepth, 3);
+  auto weights = Tensor::Make(Dtype::kInt8, *Shape::Make(Dims{3, kDepth}), HeapAllocator());
+  std::fill_n(weights->data<int8_t>(), 2 * kDepth, int8_t{127});
+  std::fill_n(weights->data<int8_t>() + 2 * kDepth, kDepth, int8_t{-127});
+  for (const float scale : {0x1p14F, std::numeric_limits<float>::infinity()}) {
+    const std::vector<float> scales = {1e-4F, scale, scale};
+    Int8Numbers numbers;
+    numbers.out_zero = 7;
+    numbers.scales = scales;
+    numbers.range.low = -100, numbers.range.high = 101;
+    nn::MatrixInt8 matrices;
+    const auto layer = BindInt8(window, numbers, *weights, matrices);
+    ASSERT_TRUE(layer.ok()) << layer.status();
+    const std::vector<int8_t> x(kRows * kDepth, 127);
+    std::vector<int8_t> y(kRows * 3);
+    std::vector<uint64_t> scratch((*layer)->scratch_bytes() / 8 + 1);
+    const void* inputs[] = {x.data()};
+    void* outputs[] = {y.data()};
+    ASSERT_TRUE((*layer)->Run(inputs, outputs, scratch.data()).ok());
+    EXPECT_EQ(y[0], 101);
+    EXPECT_EQ(y[1], 101);
+    EXPECT_EQ(y[2], -100);
+  }
+}
+
+}  // namespace
+}  // namespace smelt::lite
