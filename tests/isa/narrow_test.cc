@@ -175,7 +175,7 @@ TEST(IsaInt8, Depthwise) {
           }
           return sum;
         };
-        const std::vector<int8_t> ordered = DepthwiseInt8Weights(weights, channels);
+        const auto ordered = DepthwiseInt8Weights(weights, channels);
         const int64_t blocks = (channels + kDepthwiseInt8Block - 1) / kDepthwiseInt8Block;
         std::vector<int32_t> start(blocks * kDepthwiseInt8Block);
         std::vector<float> scales(start.size());

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "smelt/base/aligned_vector.h"
 #include "smelt/kernels/isa/tile_int8.h"
 
 namespace smelt {
@@ -53,7 +54,7 @@ int64_t DepthwiseInt8Place(int64_t c, int64_t channels);
 
 // Weights in the order of the loop. `taps`, [result][tap], holds for each of the two results and
 // each tap a pointer to `channels` weights, or nullptr where the result does not need the tap.
-std::vector<int8_t> DepthwiseInt8Weights(std::span<const int8_t* const> taps, int64_t channels);
+AlignedVector<int8_t> DepthwiseInt8Weights(std::span<const int8_t* const> taps, int64_t channels);
 
 // How many lanes of 16 channels the registers have for a block of which `left` channels are left.
 int64_t DepthwiseInt8Lanes(int64_t left);

@@ -23,11 +23,11 @@ int64_t DepthwiseInt8Place(int64_t c, int64_t channels) {
   return p.first + p.quarter * p.lanes * 4 + p.in_quarter;
 }
 
-std::vector<int8_t> DepthwiseInt8Weights(std::span<const int8_t* const> taps, int64_t channels) {
+AlignedVector<int8_t> DepthwiseInt8Weights(std::span<const int8_t* const> taps, int64_t channels) {
   const int64_t num = static_cast<int64_t>(taps.size()) / 2;
   const int64_t groups = (num + 3) / 4;
   const int64_t blocks = (channels + kDepthwiseInt8Block - 1) / kDepthwiseInt8Block;
-  std::vector<int8_t> out(blocks * kDepthwiseInt8Block * groups * 8);
+  AlignedVector<int8_t> out(blocks * kDepthwiseInt8Block * groups * 8);
   for (int64_t c = 0; c < channels; ++c) {
     const DepthwisePlace p(c, channels);
     for (int64_t result = 0; result < 2; ++result) {

@@ -36,7 +36,7 @@ struct ExactInt8Tile {
   const int8_t* weights = nullptr;        // [segments, groups, panel, group]
   const int16_t* wide_weights = nullptr;  // in place of them, of wide_tile
   const int32_t* start = nullptr;         // what sums begin with, by column: `panel` of them
-  ExactInt8Scales scales;                 // as many
+  ExactInt8Scales scales;                 // as many; zero fits int8
   int8_t* y = nullptr;
   int64_t y_step = 0;       // from row to row
   int64_t columns = 0;      // that are written, at most `panel`

@@ -209,17 +209,13 @@ struct VnniOfBytes {
   }
 };
 
-// Columns [16 v, 16 v + 16) of all rows.
 template <int P>
-SMELT_AVX512_INLINE void FinishColumns(const ExactInt8Tile& tile, const __m512i (&sum)[P][2],
-                                       int v) {
-  const int64_t left = tile.columns - v * 16;
-  if (left <= 0) return;
-  const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);
-  int8_t* y = tile.y + v * 16;
-  const Scales16 scales = LoadScales16(tile.scales, v * 16);
-  SMELT_UNROLL for (int p = 0; p < P; ++p) {
-    _mm_mask_storeu_epi8(y + p * tile.y_step, mask, Finish16(sum[p][v], scales));
+SMELT_AVX512_INLINE void FinishTile32(const ExactInt8Tile& tile, const __m512i (&sum)[P][2]) {
+  const Finish32 finish(tile.scales, tile.columns);
+  SMELT_UNROLL for (int p = 0; p < P; p += 2) {
+    const int q = p + 1 < P ? p + 1 : p;
+    finish.Store(sum[p][0], sum[p][1], tile.y + p * tile.y_step, sum[q][0], sum[q][1],
+                 tile.y + q * tile.y_step);
   }
 }
 
@@ -228,6 +224,10 @@ template <int P>
 constexpr int kSumsOfGroups = P == 1   ? 4
                               : P == 2 ? 2
                                        : 1;
+
+// Tiles of many rows read weights slower than they come, but not as soon: so many groups ahead the
+// nearest cache is asked for them.
+constexpr int kFewestRowsAhead = 4, kGroupsAhead = 16;
 
 #define SMELT_TILE_AVX512(Name, Products, target)                                             \
   template <int P>                                                                            \
@@ -254,6 +254,10 @@ constexpr int kSumsOfGroups = P == 1   ? 4
         SMELT_UNROLL for (int g = 0; g < kGroups; ++g) {                                      \
           if (g >= groups) break;                                                             \
           const __m512i w0 = Products::Load(w), w1 = Products::Load(w + Products::kVector);   \
+          if (P >= kFewestRowsAhead) {                                                        \
+            _mm_prefetch(w + kGroupsAhead * 2 * Products::kVector, _MM_HINT_T0);              \
+            _mm_prefetch(w + kGroupsAhead * 2 * Products::kVector + 64, _MM_HINT_T0);         \
+          }                                                                                   \
           SMELT_UNROLL for (int p = 0; p < P; ++p) {                                          \
             const __m512i four =                                                              \
                 _mm512_broadcastd_epi32(_mm_loadu_si32(static_cast<const void*>(x[p] + at))); \
@@ -278,7 +282,7 @@ constexpr int kSumsOfGroups = P == 1   ? 4
       }                                                                                       \
       return;                                                                                 \
     }                                                                                         \
-    SMELT_UNROLL for (int v = 0; v < 2; ++v) { FinishColumns<P>(tile, sum[0], v); }           \
+    FinishTile32<P>(tile, sum[0]);                                                            \
   }
 SMELT_TILE_AVX512(TileAvx512, Madd, SMELT_AVX512)
 SMELT_TILE_AVX512(TileVnni, Vnni, SMELT_AVX512_VNNI)

@@ -81,6 +81,49 @@ SMELT_AVX512_INLINE __m128i Finish16(__m512i sum, const Scales16& s) {
   return _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_maskz_cvtps_epi32(0xffff, within), s.zero));
 }
 
+// Rows of 32 columns, of which the first `columns` are written; two rows at a time fill a register
+// of bytes. REQUIRES: the zero point fits int8.
+class Finish32 {
+ public:
+  SMELT_AVX512_INLINE Finish32(const ExactInt8Scales& s, int64_t columns)
+      : scale0_(_mm512_loadu_ps(s.scale)),
+        scale1_(_mm512_loadu_ps(s.scale + 16)),
+        high_(_mm512_set1_ps(static_cast<float>(s.high - s.zero))),
+        zero_(_mm512_set1_epi16(static_cast<int16_t>(s.zero))),
+        low_(_mm512_set1_epi8(static_cast<char>(s.low))),
+        mask_(static_cast<__mmask32>(columns >= 32 ? ~0U : (1U << columns) - 1)) {}
+
+  // y1 may be y0: then the row is written once more.
+  SMELT_AVX512_INLINE void Store(__m512i a0, __m512i a1, int8_t* y0, __m512i b0, __m512i b1,
+                                 int8_t* y1) const {
+    // Lanes hold 4 numbers of each half of both rows.
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i bytes = _mm512_max_epi8(
+        _mm512_permutexvar_epi32(order, _mm512_packs_epi16(Words(a0, a1), Words(b0, b1))), low_);
+    if (mask_ == ~0U) {
+      Store8(y1, _mm512_maskz_extracti64x4_epi64(0xff, bytes, 1));
+      Store8(y0, _mm512_castsi512_si256(bytes));
+    } else {
+      _mm256_mask_storeu_epi8(y1, mask_, _mm512_maskz_extracti64x4_epi64(0xff, bytes, 1));
+      _mm256_mask_storeu_epi8(y0, mask_, _mm512_castsi512_si256(bytes));
+    }
+  }
+
+ private:
+  // A sum below int32 becomes its least number, one above it is bounded before.
+  SMELT_AVX512_INLINE __m512i Rounded(__m512i sum, __m512 scale) const {
+    const __m512 v = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, sum), scale);
+    return _mm512_maskz_cvtps_epi32(0xffff, _mm512_maskz_min_ps(0xffff, v, high_));
+  }
+  SMELT_AVX512_INLINE __m512i Words(__m512i s0, __m512i s1) const {
+    return _mm512_adds_epi16(_mm512_packs_epi32(Rounded(s0, scale0_), Rounded(s1, scale1_)), zero_);
+  }
+
+  const __m512 scale0_, scale1_, high_;
+  const __m512i zero_, low_;
+  const __mmask32 mask_;
+};
+
 // Depthwise layers by AVX512-VNNI.
 void FillExactInt8Depthwise(ExactInt8Loops& t);
 // Tiles of AMX.

@@ -100,24 +100,26 @@ SMELT_AMX void MatrixTile(const ExactInt8Tile& tile, int rows) {
     wide ? MultiplyMatrices<false, true>(tile, first, second, sums)
          : MultiplyMatrices<false, false>(tile, first, second, sums);
   }
-  for (int v = 0; v < (wide ? 2 : 1); ++v) {
-    const __m512i start = _mm512_loadu_si512(tile.start + v * kTileSide);
-    if (tile.sums != nullptr) {
-      for (int p = 0; p < rows; ++p) {
-        const __m512i sum = _mm512_load_si512(sums[p] + v * kTileSide);
-        _mm512_storeu_si512(tile.sums + p * kMatrixPanel + v * kTileSide,
-                            _mm512_add_epi32(sum, start));
-      }
-      continue;
-    }
-    const int64_t left = tile.columns - v * kTileSide;
-    const auto mask = static_cast<__mmask16>(left >= kTileSide ? 0xffff : (1 << left) - 1);
-    int8_t* y = tile.y + v * kTileSide;
-    const Scales16 scales = LoadScales16(tile.scales, v * kTileSide);
+  const __m512i start0 = _mm512_loadu_si512(tile.start);
+  const __m512i start1 = _mm512_loadu_si512(tile.start + kTileSide);
+  const auto sum = [&](int p, int v) SMELT_AMX {
+    return _mm512_add_epi32(_mm512_load_si512(sums[p] + v * kTileSide), v == 0 ? start0 : start1);
+  };
+  if (tile.sums != nullptr) {
     for (int p = 0; p < rows; ++p) {
-      const __m512i sum = _mm512_add_epi32(_mm512_load_si512(sums[p] + v * kTileSide), start);
-      _mm_mask_storeu_epi8(y + p * tile.y_step, mask, Finish16(sum, scales));
+      int32_t* to = tile.sums + p * kMatrixPanel;
+      _mm512_storeu_si512(to, sum(p, 0));
+      if (wide) _mm512_storeu_si512(to + kTileSide, sum(p, 1));
     }
+    return;
+  }
+  const Finish32 finish(tile.scales, tile.columns);
+  // Columns that no register holds are not written.
+  const int half = wide ? 1 : 0;
+  for (int p = 0; p < rows; p += 2) {
+    const int q = std::min(p + 1, rows - 1);
+    finish.Store(sum(p, 0), sum(p, half), tile.y + p * tile.y_step, sum(q, 0), sum(q, half),
+                 tile.y + q * tile.y_step);
   }
 }
 

@@ -35,8 +35,8 @@ struct MatrixRun {
 };
 
 // y = clamp(rint(sums * scales + offset + addend * addend_scale) + zero, low, high), where the sums
-// begin with `start`. int8 numbers are stored with the bits of a flip turned over: 0, or 0x80 for those
-// that are stored as 128 more. REQUIRES: no result before the clamp is beyond int32.
+// begin with `start`. int8 numbers are stored with the bits of a flip turned over: 0, or 0x80 for
+// those that are stored as 128 more. REQUIRES: no result before the clamp is beyond int32.
 struct Int8MatrixRun : MatrixRun {
   bool x_unsigned = false;
   const int32_t* start = nullptr;  // by column of the panels

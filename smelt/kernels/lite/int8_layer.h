@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "smelt/base/aligned_vector.h"
 #include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
 #include "smelt/kernels/lite/hybrid_steps.h"
@@ -113,8 +114,8 @@ class Int8Layer {
   // Is it one row that one thread multiplies? It has no windows to find and no work to share out,
   // which would take as long as its numbers.
   const bool one_row_;
-  std::vector<int8_t> weights_;
-  std::vector<int16_t> wide_weights_;  // of depthwise layers
+  AlignedVector<int8_t> weights_;
+  AlignedVector<int16_t> wide_weights_;  // of depthwise layers
   // By place; weight sums of an image of bytes.
   std::vector<int32_t> start_, weight_sums_;
   std::vector<float> scale_of_sum_;

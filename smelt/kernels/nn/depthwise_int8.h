@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "smelt/base/aligned_vector.h"
 #include "smelt/kernels/isa/tile_int8.h"
 #include "smelt/kernels/nn/window.h"
 
@@ -55,7 +56,7 @@ class DepthwiseInt8 {
   };
   std::vector<Tap> taps_;  // a multiple of four
   int64_t span_ = 0;       // columns that two neighboring results read
-  std::vector<int8_t> weights_;
+  AlignedVector<int8_t> weights_;
   // By DepthwiseInt8Place, in whole blocks.
   std::vector<int32_t> offsets_;  // -(128 + x_zero) * sum of weights
   std::vector<float> scales_;

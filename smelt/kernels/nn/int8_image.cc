@@ -133,11 +133,11 @@ int64_t DepthwisePlaces(int64_t units) {
   return WholeParts(units, kExactDepthwiseBlock) * kExactDepthwiseBlock;
 }
 
-std::vector<int16_t> PackDepthwiseInt8(const Int8Window& w, const int8_t* weights) {
+AlignedVector<int16_t> PackDepthwiseInt8(const Int8Window& w, const int8_t* weights) {
   constexpr int64_t kBlock = kExactDepthwiseBlock;
   // A tap that is not there has weights of 0.
   const int64_t taps = w.kernel_h * w.kernel_w, pairs = WholeParts(taps, 2);
-  std::vector<int16_t> wide(static_cast<size_t>(DepthwisePlaces(w.units) * pairs * 2));
+  AlignedVector<int16_t> wide(static_cast<size_t>(DepthwisePlaces(w.units) * pairs * 2));
   for (int64_t t = 0; t < taps; ++t) {
     for (int64_t c = 0; c < w.units; ++c) {
       const int64_t block = c / kBlock * kBlock, in_block = DepthwisePlaceOf(c) - block;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "smelt/base/aligned_vector.h"
 #include "smelt/kernels/nn/int8_window.h"
 
 namespace smelt::nn {
@@ -94,7 +95,7 @@ int64_t DepthwisePlaceOf(int64_t unit);
 // Room for so many, in whole blocks.
 int64_t DepthwisePlaces(int64_t units);
 // weights: [kernel_h, kernel_w, units]; [blocks, pairs of taps, block, 2].
-std::vector<int16_t> PackDepthwiseInt8(const Int8Window& w, const int8_t* weights);
+AlignedVector<int16_t> PackDepthwiseInt8(const Int8Window& w, const int8_t* weights);
 
 }  // namespace smelt::nn
 

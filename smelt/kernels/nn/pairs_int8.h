@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "smelt/base/aligned_vector.h"
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/isa/int8_sums.h"
@@ -35,8 +36,8 @@ class PairsInt8Weights {
  private:
   friend class PairsInt8;
 
-  std::vector<int8_t> tiles_;
-  std::vector<int16_t> wide_;  // of depthwise layers
+  AlignedVector<int8_t> tiles_;
+  AlignedVector<int16_t> wide_;  // of depthwise layers
 };
 
 // What is done to the sums.

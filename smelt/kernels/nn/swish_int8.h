@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "smelt/base/aligned_vector.h"
 #include "smelt/kernels/isa/tile_int8.h"
 #include "smelt/tensor/tensor.h"
 
@@ -35,7 +36,7 @@ class SwishInt8 {
  private:
   int64_t depth_, channels_;
   // Blocks of vectors, each laid out as a tile wants it.
-  std::vector<int8_t> weights_;
+  AlignedVector<int8_t> weights_;
   // By channel, in whole vectors.
   std::vector<int32_t> start_;
   std::vector<float> scales_;
