@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/fft/float_lines.h"
 #include "smelt/kernels/fft/lines.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
 namespace {
 
+using fft::FftKind, fft::FftPlan;
 using FftValue = std::complex<double>;
 
 FftValue FftRoot(int64_t k, int64_t n, double sign) {
@@ -86,25 +88,6 @@ Out FftCast(const In& v) {
   }
 }
 
-enum class FftKind { kForward, kInverse, kReal, kInverseReal };
-
-// A transform of `rank` dimensions; sizes of those that it lacks are 1. The last dimension of a
-// real transform's complex side holds length / 2 + 1 bins.
-struct FftPlan {
-  FftKind kind;
-  int rank;
-  std::array<int64_t, 3> length{1, 1, 1}, in{1, 1, 1}, out{1, 1, 1};
-
-  bool inverse() const { return kind == FftKind::kInverse || kind == FftKind::kInverseReal; }
-  int64_t points() const { return length[0] * length[1] * length[2]; }
-  int64_t in_points() const { return in[0] * in[1] * in[2]; }
-  int64_t out_points() const { return out[0] * out[1] * out[2]; }
-  // Values of the last dimension that are read.
-  int64_t bins() const {
-    return std::min(in[2], kind == FftKind::kInverseReal ? length[2] / 2 + 1 : length[2]);
-  }
-};
-
 // How lines along one dimension are transformed.
 struct FftAxis {
   std::shared_ptr<const fft::LinePlan<double>> plan;  // nullptr: `chirp` is used
@@ -117,14 +100,6 @@ struct FftAxis {
       chirp = std::make_unique<FftChirp>(n, inverse ? 1 : -1);
     }
   }
-};
-
-// Working memory of one thread.
-template <typename T>
-struct FftBuffers {
-  explicit FftBuffers(const fft::LinePlan<T>& plan)
-      : a(plan.buffer_size()), b(plan.buffer_size()), scratch(plan.scratch_size()) {}
-  std::vector<T> a, b, scratch;
 };
 
 // Transforms every line of `block` along one dimension.
@@ -146,20 +121,20 @@ void FftAlong(const FftPlan& plan, const FftAxis& how, int axis, std::vector<Fft
     return;
   }
   const int64_t lanes = IsaFft<double>().lanes;
-  FftBuffers<double> buffers(*how.plan);
+  std::vector<double> a(how.plan->buffer_size()), b(a.size()), scratch(how.plan->scratch_size());
   // The inverse exchanges real and imaginary parts on both sides.
   const int64_t re = plan.inverse() ? lanes : 0, im = lanes - re;
   for (int64_t l = 0; l < lines; l += lanes) {
     const int64_t count = std::min(lanes, lines - l);
     for (int64_t lane = 0; lane < count; ++lane) {
       const FftValue* at = block.data() + first(l + lane);
-      double* to = buffers.a.data() + lane;
+      double* to = a.data() + lane;
       for (int64_t k = 0; k < n; ++k, to += 2 * lanes) {
         to[re] = at[k * step].real();
         to[im] = at[k * step].imag();
       }
     }
-    const double* from = how.plan->Run(buffers.a.data(), buffers.b.data(), buffers.scratch.data());
+    const double* from = how.plan->Run(a.data(), b.data(), scratch.data());
     for (int64_t lane = 0; lane < count; ++lane) {
       FftValue* at = block.data() + first(l + lane);
       const double* value = from + lane;
@@ -210,134 +185,14 @@ void FftBlock(const FftPlan& plan, std::span<const FftAxis> axes, const In* in, 
   }
 }
 
-// Single lines of float numbers, as many at once as there are lanes.
-class FftFloatLines {
- public:
-  explicit FftFloatLines(const FftPlan& plan) : plan_(plan), n_(plan.length[2]) {
-    // An even real line is a complex one of half the length: even places are real parts.
-    half_ = real() && n_ % 2 == 0;
-    const int64_t length = half_ ? n_ / 2 : n_;
-    if (plan.rank != 1 || !fft::LinePlan<float>::Suits(length)) return;
-    line_ = fft::LinePlan<float>::Of(length);
-    for (int64_t k = 0; half_ && k <= n_ / 2; ++k) {
-      const FftValue w = FftRoot(k, n_, -1);
-      twist_.emplace_back(static_cast<float>(w.real()), static_cast<float>(w.imag()));
-    }
-  }
-  bool fits() const { return line_ != nullptr; }
-
-  void Run(const void* in, void* out, int64_t lines) const {
-    const int64_t lanes = IsaFft<float>().lanes;
-    const int64_t batches = (lines + lanes - 1) / lanes;
-    ParallelFor(batches, std::max<int64_t>(1, 1024 / n_), [&](int64_t begin, int64_t end) {
-      FftBuffers<float> buffers(*line_);
-      for (int64_t b = begin; b < end; ++b) {
-        const int64_t from = b * lanes, count = std::min(lanes, lines - from);
-        Batch(in, out, from, count, lanes, buffers);
-      }
-    });
-  }
-
- private:
-  using Value = std::complex<float>;
-  bool real() const { return plan_.kind == FftKind::kReal || plan_.kind == FftKind::kInverseReal; }
-
-  void Batch(const void* in, void* out, int64_t from, int64_t count, int64_t lanes,
-             FftBuffers<float>& buffers) const {
-    const int64_t length = line_->length();
-    const bool inverse = plan_.inverse();
-    const int64_t re = inverse ? lanes : 0, im = lanes - re;
-    for (int64_t lane = 0; lane < count; ++lane) {
-      float* to = buffers.a.data() + lane;
-      if (plan_.kind == FftKind::kReal) {
-        const float* x = static_cast<const float*>(in) + (from + lane) * plan_.in[2];
-        for (int64_t k = 0; k < length; ++k, to += 2 * lanes) {
-          to[re] = half_ ? x[2 * k] : x[k];
-          to[im] = half_ ? x[2 * k + 1] : 0;
-        }
-        continue;
-      }
-      const Value* x = static_cast<const Value*>(in) + (from + lane) * plan_.in[2];
-      for (int64_t k = 0; k < length; ++k, to += 2 * lanes) {
-        const Value v = plan_.kind == FftKind::kInverseReal ? Bin(x, k) : x[k];
-        to[re] = v.real();
-        to[im] = v.imag();
-      }
-    }
-    const float* y = line_->Run(buffers.a.data(), buffers.b.data(), buffers.scratch.data());
-    const float scale = inverse ? 1.0F / static_cast<float>(n_) : 1.0F;
-    for (int64_t lane = 0; lane < count; ++lane) {
-      const float* value = y + lane;
-      const auto at = [&](int64_t k) {
-        const float* v = value + 2 * lanes * k;
-        return Value(v[re], v[im]);
-      };
-      if (plan_.kind == FftKind::kInverseReal) {
-        float* to = static_cast<float*>(out) + (from + lane) * n_;
-        for (int64_t k = 0; k < length; ++k) {
-          const Value v = at(k) * scale;
-          if (half_) {
-            to[2 * k] = v.real();
-            to[2 * k + 1] = v.imag();
-          } else {
-            to[k] = v.real();
-          }
-        }
-        continue;
-      }
-      Value* to = static_cast<Value*>(out) + (from + lane) * plan_.out[2];
-      for (int64_t k = 0; k < plan_.out[2]; ++k) {
-        if (!half_) {
-          to[k] = at(k) * scale;
-          continue;
-        }
-        // The first and the middle bin are real: what is negative has the angle pi, not -pi.
-        if (k == 0 || k == length) {
-          const Value v = at(0);
-          to[k] = Value(k == 0 ? v.real() + v.imag() : v.real() - v.imag(), 0);
-          continue;
-        }
-        const Value a = at(k), b = std::conj(at(length - k));
-        const Value sum = a + b, turn = Product(a - b, twist_[k]);
-        // Times -i.
-        to[k] = Value(sum.real() + turn.imag(), sum.imag() - turn.real()) * 0.5F;
-      }
-    }
-  }
-
-  // Value k that the inverse of a real transform starts from: bin k of the whole line or, with half
-  // the length, bins k and k + n / 2 combined. Bins above n / 2 are the conjugates of stored ones;
-  // the first and the middle bin count as real.
-  Value Bin(const Value* x, int64_t k) const {
-    const auto bin = [&](int64_t i) {
-      if (i > n_ / 2) return std::conj(x[n_ - i]);
-      return i == 0 || 2 * i == n_ ? Value(x[i].real(), 0) : x[i];
-    };
-    if (!half_) return bin(k);
-    const Value a = bin(k), b = std::conj(bin(n_ / 2 - k));
-    const Value sum = a + b, turn = Product(a - b, std::conj(twist_[k]));
-    return Value(sum.real() - turn.imag(), sum.imag() + turn.real());  // plus i times turn
-  }
-
-  // std::complex's product looks after infinities, which is slow.
-  static Value Product(Value a, Value b) {
-    return Value(a.real() * b.real() - a.imag() * b.imag(),
-                 a.real() * b.imag() + a.imag() * b.real());
-  }
-
-  const FftPlan& plan_;
-  const int64_t n_;
-  bool half_ = false;
-  std::shared_ptr<const fft::LinePlan<float>> line_;
-  std::vector<Value> twist_;
-};
-
 template <typename In, typename Out>
 void FftBlocks(const FftPlan& plan, const Tensor& in, Tensor& out) {
   const int64_t blocks = out.num_elements() / plan.out_points();
   if constexpr (std::is_same_v<In, float> || std::is_same_v<In, std::complex<float>>) {
-    const FftFloatLines lines(plan);
-    if (lines.fits()) return lines.Run(in.raw(), out.raw(), blocks);
+    if (const auto lines = fft::FloatLines::Of(plan)) {
+      return lines->Run(static_cast<const float*>(in.raw()), static_cast<float*>(out.raw()),
+                        blocks);
+    }
   }
   const In* src = static_cast<const In*>(in.raw());
   Out* dst = static_cast<Out*>(out.raw());

@@ -56,6 +56,7 @@ LinePlan<T>::LinePlan(int64_t n) : length_(n) {
     largest_ = std::max(largest_, r);
     l1 *= r;
   }
+  for (int64_t k = 0; k <= n; ++k) AddRoot(k, 2 * n, &roots_of_twice_);
 }
 
 template <typename T>

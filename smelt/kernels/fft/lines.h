@@ -22,6 +22,8 @@ class LinePlan {
   static std::shared_ptr<const LinePlan> Of(int64_t n);
 
   int64_t length() const { return length_; }
+  // e^(-2 pi i k / 2n) for k <= n, as numbers: what splits lines of twice the length.
+  const std::vector<T>& roots_of_twice() const { return roots_of_twice_; }
   // Numbers in a buffer of one value per point and lane.
   int64_t buffer_size() const { return 2 * length_ * IsaFft<T>().lanes; }
   // Numbers in Run's scratch.
@@ -40,6 +42,7 @@ class LinePlan {
 
   int64_t length_, largest_ = 1;
   std::vector<Stage> stages_;
+  std::vector<T> roots_of_twice_;
 };
 
 extern template class LinePlan<float>;

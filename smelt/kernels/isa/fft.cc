@@ -6,6 +6,7 @@ namespace smelt {
 
 SMELT_FILL_FOR_ISA(FillFft, FftLoops<float>)
 SMELT_FILL_FOR_ISA(FillFft, FftLoops<double>)
+SMELT_TABLE_FOR_ISA(IsaFftLines, FillFftLines, FftLineLoops)
 
 template <typename T>
 const FftLoops<T>& IsaFft() {

@@ -133,8 +133,111 @@ void Pass(int64_t radix, int64_t ido, int64_t l1, const T* twiddles, const T* ro
   }
 }
 
+// ---- lines of floats
+
+// Lane i of a, lane i of b, for the lower half of the lanes or the upper one.
+template <int64_t kFirst, int64_t... I>
+SMELT_FFT_FN Vec Woven(Vec a, Vec b, std::integer_sequence<int64_t, I...>) {
+  return __builtin_shufflevector(a, b, (I % 2 * kLanes + kFirst + I / 2)...);
+}
+
+// Row i becomes column i: weaving the first half of the rows into the second moves each lane one
+// bit of its number further.
+SMELT_FFT_FN void TurnBlock(Vec (&x)[kLanes]) {
+  constexpr auto kAll = std::make_integer_sequence<int64_t, kLanes>();
+#pragma GCC unroll 4
+  for (int64_t bit = 1; bit < kLanes; bit *= 2) {
+    Vec y[kLanes];
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < kLanes / 2; ++r) {
+      y[2 * r] = Woven<0>(x[r], x[r + kLanes / 2], kAll);
+      y[2 * r + 1] = Woven<kLanes / 2>(x[r], x[r + kLanes / 2], kAll);
+    }
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < kLanes; ++r) x[r] = y[r];
+  }
+}
+
+void TurnLines(const float* in, int64_t step, int64_t rows, int64_t n, float* out) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Vec x[kLanes];
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < kLanes; ++r) x[r] = r < rows ? LoadVec(in + r * step + i) : Vec{};
+    TurnBlock(x);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < kLanes; ++r) StoreVec(out + (i + r) * kLanes, x[r]);
+  }
+  for (; i < n; ++i) {
+    for (int64_t r = 0; r < kLanes; ++r) out[i * kLanes + r] = r < rows ? in[r * step + i] : 0.0f;
+  }
+}
+
+void TurnLinesBack(const float* in, int64_t step, int64_t rows, int64_t n, float scale,
+                   float* out) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Vec x[kLanes];
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < kLanes; ++r) x[r] = LoadVec(in + (i + r) * kLanes) * scale;
+    TurnBlock(x);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < kLanes; ++r) {
+      if (r < rows) StoreVec(out + r * step + i, x[r]);
+    }
+  }
+  for (; i < n; ++i) {
+    for (int64_t r = 0; r < rows; ++r) out[r * step + i] = in[i * kLanes + r] * scale;
+  }
+}
+
+using FftVec = Complex<Vec, float>;
+constexpr int64_t kFftValue = 2 * kLanes;
+
+void ExchangeParts(int64_t n, float* values) {
+  for (int64_t i = 0; i < n; ++i, values += kFftValue) {
+    const FftVec v = FftVec::Load(values);
+    FftVec{v.im, v.re}.Store(values);
+  }
+}
+
+// Value a and the conjugate of what mirrors it, as sum and as difference.
+struct FftMirrored {
+  FftVec sum, difference;
+  SMELT_FFT_FN FftMirrored(FftVec a, FftVec mirror)
+      : sum{a.re + mirror.re, a.im - mirror.im}, difference{a.re - mirror.re, a.im + mirror.im} {}
+};
+
+void SplitHalves(const float* y, int64_t n, const float* roots, float* bins) {
+  const FftVec first = FftVec::Load(y);
+  FftVec{first.re + first.im, Vec{}}.Store(bins);
+  FftVec{first.re - first.im, Vec{}}.Store(bins + n * kFftValue);
+  for (int64_t k = 1; k < n; ++k) {
+    const FftMirrored m(FftVec::Load(y + k * kFftValue), FftVec::Load(y + (n - k) * kFftValue));
+    ((m.sum + m.difference.Times(roots + 2 * k).Turned()) * 0.5f).Store(bins + k * kFftValue);
+  }
+}
+
+void JoinHalves(const float* bins, int64_t n, const float* roots, float* values) {
+  const auto bin = [&](int64_t k) __attribute__((always_inline)) {
+    FftVec v = FftVec::Load(bins + k * kFftValue);
+    if (k == 0 || k == n) v.im = Vec{};
+    return v;
+  };
+  for (int64_t k = 0; k < n; ++k) {
+    const FftMirrored m(bin(k), bin(n - k));
+    const float root[2] = {roots[2 * k], -roots[2 * k + 1]};
+    const FftVec turn = m.difference.Times(root);  // and plus i times it
+    FftVec{m.sum.re - turn.im, m.sum.im + turn.re}.Store(values + k * kFftValue);
+  }
+}
+
 }  // namespace
 
+void FillFftLines(FftLineLoops& t);
+void FillFftLines(FftLineLoops& t) {
+  t = {TurnLines, TurnLinesBack, ExchangeParts, SplitHalves, JoinHalves};
+}
 void FillFft(FftLoops<float>& t);
 void FillFft(FftLoops<float>& t) {
   t.lanes = kLanes;
