@@ -229,6 +229,29 @@ TEST(IsaRows, AffineLoops) {
   }
 }
 
+TEST(IsaRows, Modulus) {
+  for (const int64_t n : Lengths()) {
+    for (const float size : {1.0f, 0x1p-149f, 1e-42f, 1e-30f, 0x1p-40f, 0x1p60f, 1e30f, 2e38f}) {
+      std::vector<float> x = Floats(2 * n, -1, 1), y(n);
+      for (float& v : x) v *= size;
+      Isa().modulus(x.data(), y.data(), n);
+      for (int64_t i = 0; i < n; ++i) {
+        const double wanted = std::hypot(double{x[2 * i]}, double{x[2 * i + 1]});
+        ASSERT_NEAR(y[i], wanted, wanted * 2.4e-7 + 0x1p-149) << x[2 * i] << " " << x[2 * i + 1];
+      }
+    }
+    for (const auto& [re, im, wanted] :
+         {std::tuple(kInfinity, kNaN, kInfinity), std::tuple(kNaN, -kInfinity, kInfinity),
+          std::tuple(-kInfinity, 1.0f, kInfinity), std::tuple(kNaN, 1.0f, kNaN),
+          std::tuple(0.0f, kNaN, kNaN), std::tuple(-0.0f, 0.0f, 0.0f)}) {
+      std::vector<float> x(2 * n), y(n);
+      for (int64_t i = 0; i < n; ++i) x[2 * i] = re, x[2 * i + 1] = im;
+      Isa().modulus(x.data(), y.data(), n);
+      for (const float v : y) ASSERT_TRUE(std::isnan(wanted) ? std::isnan(v) : v == wanted) << v;
+    }
+  }
+}
+
 // Rounds after each operation, so that the answer is one to the bit.
 TEST(IsaRows, FakeQuant) {
   for (const int64_t n : Lengths()) {

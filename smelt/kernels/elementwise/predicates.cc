@@ -2,8 +2,6 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
-#include <limits>
-#include <type_traits>
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/elementwise/elementwise.h"
@@ -51,12 +49,7 @@ struct PredAngle {
 struct PredModulus {
   template <typename T>
   static T Of(std::complex<T> x) {
-    if constexpr (std::is_same_v<T, double>) return std::abs(x);
-    // No square of a float is too large, or too small, for a double.
-    const double re = x.real(), im = x.imag();
-    const auto modulus = static_cast<float>(std::sqrt(re * re + im * im));
-    return std::isinf(x.real()) || std::isinf(x.imag()) ? std::numeric_limits<float>::infinity()
-                                                        : modulus;
+    return std::abs(x);
   }
 };
 struct PredConj {
@@ -89,6 +82,11 @@ UnaryFn PredPart(Dtype t) {
                                 : UnaryRow<F, std::complex<double>, double>;
 }
 
+UnaryFn ModulusOf(Dtype t) {
+  if (t == Dtype::kComplex128) return UnaryRow<PredModulus, std::complex<double>, double>;
+  return [](const void* x, void* y, int64_t n, float /*alpha*/) { Isa().modulus(x, y, n); };
+}
+
 StatusOr<std::unique_ptr<KernelState>> PreparePart(const Node& node) {
   const Dtype t = node.Type("T");
   const Dtype result = t == Dtype::kComplex64 ? Dtype::kFloat : Dtype::kDouble;
@@ -101,7 +99,7 @@ StatusOr<std::unique_ptr<KernelState>> PreparePart(const Node& node) {
                         node.Is("Real")    ? PredPart<PredReal>(t)
                         : node.Is("Imag")  ? PredPart<PredImag>(t)
                         : node.Is("Angle") ? PredPart<PredAngle>(t)
-                                           : PredPart<PredModulus>(t),
+                                           : ModulusOf(t),
                         nullptr, 1 << 13);
 }
 

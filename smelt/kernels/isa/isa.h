@@ -115,6 +115,9 @@ struct IsaTable {
   // Bit patterns of the 16-bit types; rounding to nearest even.
   IsaConvertFn bf16_to_f32, f32_to_bf16, f16_to_f32, f32_to_f16;
   IsaConvertFn u8_to_f32, i8_to_f32, i32_to_f32, i64_to_f32;
+  // The moduli of complex numbers of two floats, within 2 ulp; y may be x. Infinite where a part
+  // is.
+  IsaConvertFn modulus;
   // Truncates towards zero; the most negative integer when out of range or NaN.
   IsaConvertFn f32_to_i32;
 

@@ -112,6 +112,23 @@ void BiasSinRow(const float* x, const float* bias, float* y, int64_t n, float) {
   SinRow<kQuarter>(y, y, n, 0.0f);
 }
 
+// Squares of what is scaled neither overflow nor lose what counts.
+void Modulus(const void* numbers, void* moduli, int64_t n) {
+  const float* x = static_cast<const float*>(numbers);
+  float* y = static_cast<float*>(moduli);
+  SMELT_LOOP
+  for (int64_t i = 0; i < n; ++i) {
+    const float re = AbsOf(x[2 * i]), im = AbsOf(x[2 * i + 1]);
+    const float large = re > im ? re : im;
+    const float scale = large > 0x1p60f ? 0x1p-66f : (large < 0x1p-40f ? 0x1p100f : 1.0f);
+    const float back = large > 0x1p60f ? 0x1p66f : (large < 0x1p-40f ? 0x1p-100f : 1.0f);
+    const float a = re * scale, b = im * scale;
+    const float modulus = __builtin_sqrtf(a * a + b * b) * back;
+    const bool infinite = (re == __builtin_inff()) | (im == __builtin_inff());
+    y[i] = infinite ? __builtin_inff() : modulus;
+  }
+}
+
 }  // namespace
 
 void FillMath(IsaTable& t) {
@@ -157,6 +174,7 @@ void FillMath(IsaTable& t) {
 #undef SMELT_FILL
   t.binary[static_cast<int>(IsaBinary::kAtan2)][static_cast<int>(IsaType::kF32)] =
       RowsOf<Atan2Op, float, float>();
+  t.modulus = Modulus;
   t.unary[static_cast<int>(UnaryF32::kSin)] = SinRow<0>;
   t.unary[static_cast<int>(UnaryF32::kCos)] = SinRow<1>;
   t.bias_unary[static_cast<int>(UnaryF32::kSin)] = BiasSinRow<0>;
