@@ -8,6 +8,7 @@
 
 #include "smelt/base/team.h"
 #include "smelt/kernels/lite/bind_int8.h"
+#include "smelt/kernels/lite/transposed_phases.h"
 #include "tests/window_draw.h"
 
 namespace smelt::lite {
@@ -132,6 +133,80 @@ TEST(LiteInt8, LargeFactors) {
     EXPECT_EQ(y[1], 101);
     EXPECT_EQ(y[2], -100);
   }
+}
+
+// Transposed ones, beside what each pixel of the input adds to the output: strides above and below
+// the window's size, remainders that no tap meets, sizes beyond what all windows cover.
+TEST(LiteInt8, TransposedWindows) {
+  WindowDraw draw;
+  int checked = 0;
+  for (int i = 0; i < 150; ++i) {
+    LayerWindow s;
+    s.kind = LayerKind::kTransposed;
+    s.stride_h = draw.From(1, 3), s.stride_w = draw.From(1, 4);
+    s.padding = i % 2 == 0 ? nn::Padding::kSame : nn::Padding::kValid;
+    const Shape output({draw.From(1, 2), draw.From(1, 13), draw.From(1, 13), draw.From(1, 40)});
+    const Shape filter({output[3], draw.From(1, 4), draw.From(1, 5), draw.From(1, 20)});
+    const auto image = ImageOf(s, output, filter);
+    if (!image.ok() || image->out_h < 1 || image->out_w < 1) continue;
+    const Image& m = *image;
+    const Shape in({m.batch, m.out_h, m.out_w, filter[3]});
+    SCOPED_TRACE(absl::StrCat(i, ": ", in.ToString(), " by ", filter.ToString(), " to ",
+                              output.ToString(), ", strides ", s.stride_h, " ", s.stride_w));
+    const std::vector<int8_t> x = draw.Bytes(in.num_elements());
+    auto w = Tensor::Make(Dtype::kInt8, filter, HeapAllocator());
+    std::ranges::copy(draw.Bytes(filter.num_elements()), w->data<int8_t>());
+    std::vector<int32_t> bias(static_cast<size_t>(output[3]));
+    for (int32_t& b : bias) b = static_cast<int32_t>(draw.From(-999, 999));
+    const std::vector<float> scales(bias.size(), 0x1p-8F);
+    Int8Numbers numbers;
+    numbers.in_zero = static_cast<int32_t>(draw.From(-128, 127));
+    numbers.out_zero = static_cast<int32_t>(draw.From(-9, 9));
+    numbers.scales = scales;
+    numbers.bias = bias.data();
+    numbers.range.low = -120, numbers.range.high = 127;
+    const BoundTensor inputs[] = {
+        {Dtype::kInt32, Shape({4})}, {Dtype::kInt8, filter, &*w}, {Dtype::kInt8, in}};
+    SetThreads(i % 3 + 1);
+    std::vector<std::unique_ptr<nn::MatrixInt8>> kept;
+    const auto layer = BindPhases(s, inputs, {Dtype::kInt8, output},
+                                  [&](const Int8Window& window, const Tensor& weights) {
+                                    kept.push_back(std::make_unique<nn::MatrixInt8>());
+                                    return BindInt8(window, numbers, weights, *kept.back());
+                                  });
+    ASSERT_TRUE(layer.ok()) << layer.status();
+    if (*layer == nullptr) continue;
+    ++checked;
+    std::vector<int64_t> sums(static_cast<size_t>(output.num_elements()));
+    for (int64_t at = 0; at < in.num_elements(); ++at) {
+      const int64_t c = at % in[3], column = at / in[3] % in[2];
+      const int64_t line = at / in[3] / in[2] % in[1], b = at / in[3] / in[2] / in[1];
+      for (int64_t tap = 0; tap < filter[1] * filter[2]; ++tap) {
+        const int64_t y = line * s.stride_h - m.top + tap / filter[2];
+        const int64_t z = column * s.stride_w - m.left + tap % filter[2];
+        if (y < 0 || y >= output[1] || z < 0 || z >= output[2]) continue;
+        for (int64_t u = 0; u < output[3]; ++u) {
+          sums[static_cast<size_t>(((b * output[1] + y) * output[2] + z) * output[3] + u)] +=
+              int64_t{x[static_cast<size_t>(at)] - numbers.in_zero} *
+              w->data<int8_t>()[(u * filter[1] * filter[2] + tap) * filter[3] + c];
+        }
+      }
+    }
+    std::vector<int8_t> y(sums.size());
+    std::vector<uint64_t> scratch((*layer)->scratch_bytes() / 8 + 1, ~uint64_t{0});
+    const void* in_data[] = {nullptr, w->raw(), x.data()};
+    void* out_data[] = {y.data()};
+    ASSERT_TRUE((*layer)->Run(in_data, out_data, scratch.data()).ok());
+    for (size_t k = 0; k < y.size(); ++k) {
+      const auto sum = sums[k] + bias[k % bias.size()];
+      const float wanted = std::clamp(
+          std::nearbyint(static_cast<float>(sum) * 0x1p-8F) + static_cast<float>(numbers.out_zero),
+          -120.0F, 127.0F);
+      ASSERT_EQ(y[k], wanted) << k;
+    }
+  }
+  SetThreads(1);
+  EXPECT_GT(checked, 60);
 }
 
 }  // namespace

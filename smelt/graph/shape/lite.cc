@@ -89,6 +89,16 @@ Status LiteReductionShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+Status LiteTransposedShape(ShapeContext& ctx) {
+  PartialShape out = ctx.constant_as_shape(0);
+  if (out.rank() != 4) out = PartialShape::UnknownOfRank(4);
+  const PartialShape &filter = ctx.input(1), &in = ctx.input(2);
+  if (out[0] < 0 && in.rank() == 4) out.Set(0, in[0]);
+  if (out[3] < 0 && filter.rank() == 4) out.Set(3, filter[0]);
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
 // The kernel words options that no detector has.
 Status LiteDetectionShape(ShapeContext& ctx) {
   const int64_t most = ctx.node().Int("max_detections");
@@ -129,6 +139,7 @@ constexpr ShapeRule kLiteRows[] = {
     ShapeRule{"tfl.sub", OfInputs<2, BroadcastShape>},
     ShapeRule{"tfl.sum", OfInputs<2, LiteReductionShape>},
     ShapeRule{"tfl.tanh", OfInputs<1, SameShape>},
+    ShapeRule{"tfl.transpose_conv", OfInputs<3, LiteTransposedShape>},
 };
 
 }  // namespace

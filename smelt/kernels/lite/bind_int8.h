@@ -13,7 +13,7 @@
 namespace smelt::lite {
 
 // `weights` as Int8Layer has them. Of the arguments nothing is kept but packed weights, those of
-// matrices in `matrices`, which the node keeps. Thread safe. REQUIRES: as Int8Layer.
+// matrices in `matrices`, which must outlive what is bound. Thread safe. REQUIRES: as Int8Layer.
 StatusOr<std::unique_ptr<BoundKernel>> BindInt8(const nn::Int8Window& shape,
                                                 const Int8Numbers& numbers, const Tensor& weights,
                                                 nn::MatrixInt8& matrices);

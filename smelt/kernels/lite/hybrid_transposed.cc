@@ -4,10 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/lite/hybrid_steps.h"
 #include "smelt/kernels/lite/layer_shape.h"
+#include "smelt/kernels/lite/transposed_phases.h"
 
 namespace smelt::lite {
 namespace {
@@ -15,7 +18,36 @@ namespace {
 struct HybridTransposedState final : KernelState, LayerWindow {
   std::vector<float> scales;  // one, or one for each channel
   RealRange range;
+
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
+
+StatusOr<std::unique_ptr<BoundKernel>> HybridTransposedState::Bind(const BindContext& context) {
+  const auto& inputs = context.inputs;
+  HybridNumbers numbers;
+  numbers.scales = scales;
+  numbers.low = range.low;
+  numbers.high = range.high;
+  const Shape& output = context.outputs[0].shape;
+  const int64_t units = output.rank() == 4 ? output[3] : 0;
+  if (scales.size() != 1 && static_cast<int64_t>(scales.size()) != units) return nullptr;
+  if (inputs.size() > 3 && inputs[3].shape.num_elements() != 0) {
+    const Tensor* bias = inputs[3].constant;
+    if (bias == nullptr) return DeclineToBind("its biases are not constant");
+    if (bias->dtype() != Dtype::kFloat || bias->num_elements() != units) return nullptr;
+    numbers.bias = bias->data<float>();
+  }
+  const auto bind = [&](const nn::Int8Window& window,
+                        const Tensor& weights) -> StatusOr<std::unique_ptr<BoundKernel>> {
+    const auto layer = std::make_shared<const Int8Layer>(window, numbers, weights.data<int8_t>());
+    return BindCall(
+        [layer](const void* const* in, void* const* out, void* scratch) {
+          layer->Run(static_cast<const float*>(in[0]), static_cast<float*>(out[0]), scratch);
+        },
+        {}, layer->scratch_bytes());
+  };
+  return BindPhases(*this, inputs, context.outputs[0], bind);
+}
 
 StatusOr<std::unique_ptr<KernelState>> PrepareHybridTransposed(const Node& node) {
   auto s = std::make_unique<HybridTransposedState>();
