@@ -8,6 +8,7 @@
 
 #include "smelt/base/team.h"
 #include "smelt/kernels/lite/bind_int8.h"
+#include "smelt/kernels/lite/int16_layer.h"
 #include "smelt/kernels/lite/transposed_phases.h"
 #include "tests/window_draw.h"
 
@@ -133,6 +134,57 @@ TEST(LiteInt8, LargeFactors) {
     EXPECT_EQ(y[1], 101);
     EXPECT_EQ(y[2], -100);
   }
+}
+
+// int16 numbers at their ends, whose sums leave 32 bits; factors that TensorFlow Lite shortens, and
+// all bits of them.
+TEST(LiteInt16, WindowsOfAllKinds) {
+  WindowDraw draw;
+  int checked = 0, beyond = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto p = draw.Window(i);
+    if (!p.ok() || p->output.num_elements() == 0) continue;
+    SCOPED_TRACE(absl::StrCat(i, ": ", TextOf(*p)));
+    const Int8Window window = Int8Window::Of(*p);
+    if (!Int16Layer::Suits(window)) continue;
+    ++checked;
+    std::vector<int8_t> w = draw.Bytes(p->kernel[0] * p->kernel[1] * p->filter_in * p->out_depth);
+    const bool ends = i % 11 == 0;  // of many channels
+    if (ends) std::ranges::fill(w, int8_t{-128});
+    std::vector<int16_t> x(static_cast<size_t>(p->batch * p->in[0] * p->in[1] * p->in_depth));
+    for (int16_t& v : x) {
+      v = static_cast<int16_t>(ends || draw.From(0, 2) == 0 ? -32768 : draw.From(-32768, 32767));
+    }
+    std::vector<int64_t> bias(static_cast<size_t>(p->out_depth));
+    for (int64_t& b : bias) b = draw.From(-(int64_t{1} << 34), int64_t{1} << 34);
+    std::vector<Factor> factors;
+    for (size_t u = 0; u < bias.size(); ++u) {
+      factors.push_back(FactorOf(std::ldexp(static_cast<double>(draw.From(1, 9999)) / 9999,
+                                            static_cast<int>(draw.From(-24, 0)))));
+    }
+    Int16Numbers numbers;
+    numbers.factors = factors;
+    numbers.exactly = i % 2 == 0;
+    numbers.range.low = i % 3 == 0 ? 0 : -32768, numbers.range.high = 32767;
+    if (i % 5 != 0) numbers.bias = bias.data();
+    const Tensor weights = WeightsOf(*p, window.depthwise, w);
+    SetThreads(i % 3 + 1);
+    const Int16Layer layer(window, numbers, weights.data<int8_t>());
+    std::vector<int16_t> y(static_cast<size_t>(p->output.num_elements()));
+    std::vector<uint64_t> scratch(layer.scratch_bytes() / 8 + 1, ~uint64_t{0});
+    layer.Run(x.data(), y.data(), scratch.data());
+    for (int64_t k = 0; k < std::ssize(y); ++k) {
+      const auto u = static_cast<size_t>(k % p->out_depth);
+      const int64_t products = PlainSum(*p, x, w, 0, k / p->out_depth, k % p->out_depth);
+      const int64_t sum = products + (numbers.bias == nullptr ? 0 : bias[u]);
+      beyond += std::abs(products) > std::numeric_limits<int32_t>::max() ? 1 : 0;
+      const int32_t v = numbers.exactly ? TimesExactly(sum, factors[u]) : Times(sum, factors[u]);
+      ASSERT_EQ(y[static_cast<size_t>(k)], numbers.range.Clamp(v)) << k << ": " << sum;
+    }
+  }
+  SetThreads(1);
+  EXPECT_GT(checked, 100);
+  EXPECT_GT(beyond, 100);
 }
 
 // Transposed ones, beside what each pixel of the input adds to the output: strides above and below

@@ -68,9 +68,10 @@ inline std::string TextOf(const ConvProblem& p) {
                       p.out[0], "x", p.out[1], "x", p.out_depth, " results");
 }
 
-// The sum of an output's pixel and unit u.
-inline int64_t PlainSum(const ConvProblem& p, const std::vector<int8_t>& x,
-                        const std::vector<int8_t>& w, int32_t zero, int64_t output, int64_t u) {
+// The sum of an output's pixel and unit u, of an image of int8 or int16.
+template <typename X>
+int64_t PlainSum(const ConvProblem& p, const std::vector<X>& x, const std::vector<int8_t>& w,
+                 int32_t zero, int64_t output, int64_t u) {
   const int64_t column = output % p.out[1], line = output / p.out[1] % p.out[0];
   const int64_t image = output / p.out[1] / p.out[0];
   const int64_t first = u / (p.out_depth / p.groups) * p.filter_in;
@@ -80,7 +81,7 @@ inline int64_t PlainSum(const ConvProblem& p, const std::vector<int8_t>& x,
       const int64_t y = line * p.strides[0] + i * p.dilations[0] - p.pad_before[0];
       const int64_t z = column * p.strides[1] + j * p.dilations[1] - p.pad_before[1];
       if (y < 0 || y >= p.in[0] || z < 0 || z >= p.in[1]) continue;
-      const int8_t* pixel = x.data() + ((image * p.in[0] + y) * p.in[1] + z) * p.in_depth + first;
+      const X* pixel = x.data() + ((image * p.in[0] + y) * p.in[1] + z) * p.in_depth + first;
       const int8_t* tap = w.data() + (i * p.kernel[1] + j) * p.filter_in * p.out_depth + u;
       for (int64_t c = 0; c < p.filter_in; ++c) {
         sum += int64_t{pixel[c] - zero} * tap[c * p.out_depth];

@@ -97,6 +97,14 @@ struct ExactInt8Loops {
   // nullptr where there is no such loop.
   void (*depthwise_of_block)(const ExactInt8Depthwise& run) = nullptr;
 
+  // wide += sums.
+  void (*add_to_wide)(const int32_t* sums, int64_t* wide, int64_t n) = nullptr;
+  // y = clamp(int32((sums + bias) * factors + half of 2^shifts) >> shifts), low, high), where all
+  // wrap around. REQUIRES: shifts within [1, 62]; low and high fit int16.
+  void (*wide_to_int16)(const int64_t* sums, const int64_t* bias, const int64_t* factors,
+                        const int64_t* shifts, int32_t low, int32_t high, int16_t* y,
+                        int64_t n) = nullptr;
+
   // Sums and products of int8 numbers, of which each advances by 0 or 1.
   struct Operand {
     const int8_t* x = nullptr;

@@ -207,6 +207,22 @@ void ToFloat(const int32_t* sums, float scale, const float* scales, const float*
   }
 }
 
+void AddToWide(const int32_t* sums, int64_t* wide, int64_t n) {
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) wide[i] += sums[i];
+}
+
+void WideToInt16(const int64_t* sums, const int64_t* bias, const int64_t* factors,
+                 const int64_t* shifts, int32_t low, int32_t high, int16_t* y, int64_t n) {
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
+    const auto sum = static_cast<uint64_t>(sums[i]) + static_cast<uint64_t>(bias[i]);
+    const uint64_t half = uint64_t{1} << (shifts[i] - 1);
+    const auto product = static_cast<int64_t>(sum * static_cast<uint64_t>(factors[i]) + half);
+    int32_t v = static_cast<int32_t>(product >> shifts[i]);
+    v = v < low ? low : v;
+    y[i] = static_cast<int16_t>(v > high ? high : v);
+  }
+}
+
 constexpr uint8_t kPlaces[kBlock] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 }  // namespace
@@ -225,6 +241,8 @@ void FillExactInt8(ExactInt8Loops& t) {
   t.add_times = AddTimes;
   t.depthwise_places = kPlaces;
   t.depthwise = Depthwise;
+  t.add_to_wide = AddToWide;
+  t.wide_to_int16 = WideToInt16;
   t.add = Add;
   t.multiply = Multiply;
   t.maximum = Maximum;

@@ -81,14 +81,21 @@ inline int32_t TimesUp(int32_t x, Factor f) {
 }
 
 // Of sums that are wider than 32 bits: the fraction has 15 bits, and halves are rounded up.
+struct WideFactor {
+  int64_t fraction = 0;
+  int shift = 1;  // to the right, within [1, 62]; of factors beyond that every product is 0
+  explicit WideFactor(Factor f) {
+    if (15 - f.shift < 1 || 15 - f.shift > 62) return;
+    fraction = f.fraction < 0x7fff0000 ? (int64_t{f.fraction} + (1 << 15)) >> 16 : 0x7fff;
+    shift = 15 - f.shift;
+  }
+};
 inline int32_t Times(int64_t x, Factor f) {
-  const int64_t fraction =
-      f.fraction < 0x7fff0000 ? (int64_t{f.fraction} + (1 << 15)) >> 16 : 0x7fff;
-  const int shift = 15 - f.shift;
-  if (shift < 1 || shift > 62) return 0;
-  const auto product = static_cast<int64_t>(
-      static_cast<uint64_t>(x) * static_cast<uint64_t>(fraction) + (uint64_t{1} << (shift - 1)));
-  return static_cast<int32_t>(product >> shift);
+  const WideFactor w(f);
+  const auto product =
+      static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(w.fraction) +
+                           (uint64_t{1} << (w.shift - 1)));
+  return static_cast<int32_t>(product >> w.shift);
 }
 
 // The same with all 31 bits of the fraction.

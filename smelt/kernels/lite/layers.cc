@@ -2,49 +2,10 @@
 // for each channel.
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/common/bound_call.h"
-#include "smelt/kernels/decline_to_bind.h"
-#include "smelt/kernels/lite/bind_int8.h"
-#include "smelt/kernels/lite/exact_product.h"
-#include "smelt/kernels/lite/fixed_point.h"
-#include "smelt/kernels/lite/layer_shape.h"
-#include "smelt/kernels/lite/transposed_phases.h"
+#include "smelt/kernels/lite/layer_state.h"
 
 namespace smelt::lite {
 namespace {
-
-// Where a layer has its inputs.
-struct Places {
-  int input, weights, bias;
-};
-constexpr Places kForward = {0, 1, 2};
-constexpr Places kTransposed = {2, 1, 3};
-
-struct LayerState final : KernelState, LayerWindow {
-  Affine input, weights, output;
-  std::vector<int32_t> weight_zeros;
-  std::vector<Factor> factors;  // one, or one for each channel
-  std::vector<float> scales;    // as many, in the place of factors: of layers that XNNPACK runs
-  FloatSteps float_steps;
-  Range range;
-  Dtype type = Dtype::kInt8;                            // of the output
-  std::vector<std::unique_ptr<ExactProduct>> products;  // by group
-  absl::Mutex mutex;
-  nn::MatrixInt8 matrices;
-
-  size_t At(int64_t c) const { return factors.size() == 1 ? 0 : static_cast<size_t>(c); }
-  const Factor& factor(int64_t c) const { return factors[At(c)]; }
-  ExactProduct& product(size_t group) {
-    absl::MutexLock lock(&mutex);
-    while (products.size() <= group) products.push_back(std::make_unique<ExactProduct>());
-    return *products[group];
-  }
-  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
-  StatusOr<std::unique_ptr<BoundKernel>> BindTransposed(const BindContext& context,
-                                                        const Int8Numbers& numbers);
-  // Where its inputs are.
-  const Places& places() const { return kind == LayerKind::kTransposed ? kTransposed : kForward; }
-};
 
 // XNNPACK runs layers of 8 bits whose weights are constant, int8 ones about 0; of those of 4 bits
 // products alone.
@@ -416,55 +377,6 @@ Status RunDense(OpContext& ctx) {
     if (status.ok()) FinishRows(finish, sums.data<int32_t>(), rows, n, 0, n, out->data<T>());
   });
   return status;
-}
-
-// ---- layers of int8 whose shapes and weights are known
-
-// Units on which the tensors do not agree are worded by a run: nullptr.
-StatusOr<std::unique_ptr<BoundKernel>> LayerState::Bind(const BindContext& context) {
-  const auto& inputs = context.inputs;
-  const auto at = [&](int i) -> const BoundTensor& { return inputs[static_cast<size_t>(i)]; };
-  const BoundTensor& filter = at(places().weights);
-  if (at(places().input).dtype != Dtype::kInt8) return DeclineToBind("its numbers are not int8");
-  if (filter.constant == nullptr) return DeclineToBind("its weights are not constant");
-  if (std::ranges::any_of(weight_zeros, [](int32_t z) { return z != 0; })) {
-    return DeclineToBind("its weights have a zero point");
-  }
-  if (filter.shape.rank() == 0) return nullptr;
-  const int64_t units = filter.shape[kind == LayerKind::kDepthwise ? filter.shape.rank() - 1 : 0];
-  if (factors.size() != 1 && static_cast<int64_t>(factors.size()) != units) return nullptr;
-  Int8Numbers numbers;
-  if (std::ssize(inputs) > places().bias && at(places().bias).shape.num_elements() != 0) {
-    const Tensor* b = at(places().bias).constant;
-    if (b == nullptr) return DeclineToBind("its biases are not constant");
-    if (b->dtype() != Dtype::kInt32 || b->num_elements() != units) return nullptr;
-    numbers.bias = b->data<int32_t>();
-  }
-  numbers.in_zero = input.zero();
-  numbers.out_zero = output.zero();
-  numbers.scales = scales;
-  if (scales.empty()) numbers.factors = factors;
-  numbers.range = range;
-  if (kind == LayerKind::kTransposed) return BindTransposed(context, numbers);
-  const auto shape = Int8ShapeOf(*this, inputs[0].shape, filter.shape);
-  if (!shape || shape->outputs() * units != context.outputs[0].shape.num_elements()) return nullptr;
-  return BindInt8(*shape, numbers, *filter.constant, matrices);
-}
-
-StatusOr<std::unique_ptr<BoundKernel>> LayerState::BindTransposed(const BindContext& context,
-                                                                  const Int8Numbers& numbers) {
-  if (scales.empty()) return DeclineToBind("TensorFlow Lite's own kernel runs it");
-  const auto bind = [&](const nn::Int8Window& window,
-                        const Tensor& weights) -> StatusOr<std::unique_ptr<BoundKernel>> {
-    // A phase's packed weights are its own.
-    auto kept = std::make_shared<nn::MatrixInt8>();
-    ASSIGN_OR_RETURN(std::shared_ptr<const BoundKernel> kernel,
-                     BindInt8(window, numbers, weights, *kept));
-    return BindCall([kept, kernel](const void* const* in, void* const* out,
-                                   void* scratch) { return kernel->Run(in, out, scratch); },
-                    {}, kernel->scratch_bytes());
-  };
-  return BindPhases(*this, context.inputs, context.outputs[0], bind);
 }
 
 std::string DeclineLayer(const Node& node, Places p) {

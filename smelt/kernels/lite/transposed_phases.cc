@@ -57,7 +57,7 @@ class BoundPhases final : public BoundKernel {
   }
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
-    const void* image[] = {inputs[2]};
+    const void* const* const image = inputs + 2;  // a phase's only input
     auto* const results = static_cast<char*>(scratch);
     for (const BoundPhase& p : phases_) {
       void* to[] = {alone() ? outputs[0] : results};
