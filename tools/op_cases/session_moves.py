@@ -83,6 +83,20 @@ def chosen(r, rows, row, dtype="float"):
     return graph_case("Select", build, name=f"rows_{rows}_{row}_{dtype}")
 
 
+def heads(r, rows, length):
+    """Rows of words, flattened for a product and laid out again, then cut into heads with -1 for their number of words: of no rows, too."""
+
+    def build():
+        x = tf.compat.v1.placeholder(tf.float32, [None, None, 8])
+        w = tf.constant(r.normal([8, 8]))
+        shape = tf.shape(x)
+        y = tf.reshape(tf.matmul(tf.reshape(x, [-1, 8]), w), tf.stack([shape[0], shape[1], 8]))
+        y = tf.reshape(y, tf.stack([shape[0], -1, 2, 4]))
+        return [Step(fetch=[tf.transpose(y, [0, 2, 1, 3])], feed={x: r.normal([rows, length, 8])})]
+
+    return graph_case("Reshape", build, name=f"heads_{rows}_{length}")
+
+
 def cases(r):
     tf.compat.v1.disable_eager_execution()
     for shape in ([2, 3, 4], [1, 3, 4], [2, 0, 4]):
@@ -96,3 +110,5 @@ def cases(r):
         yield chosen(r, rows, row)
     yield chosen(r, 6, 40, "double")
     yield chosen(r, 6, 40, "int32")
+    for rows in (0, 2):
+        yield heads(r, rows, 3)

@@ -283,6 +283,31 @@ bool KeepsShape(Node& node, Rewriter& r) {
          (node.Is("Reshape") && LeavesOneSize(before, r.Integers(node.input(1))));
 }
 
+// Adds the sizes that are written among those of `shape`; returns whether these are all.
+bool CollectSizes(Endpoint shape, Rewriter& r, std::vector<int64_t>* sizes) {
+  if (const auto known = r.Integers(shape)) {
+    sizes->insert(sizes->end(), known->begin(), known->end());
+    return true;
+  }
+  const Node& node = *shape.node;
+  const bool concat = node.Is("ConcatV2");
+  if (!concat && !node.Is("Pack")) return false;
+  bool all = true;
+  for (int i = 0; i < node.num_inputs() - (concat ? 1 : 0); ++i) {
+    all = CollectSizes(node.input(i), r, sizes) && all;
+  }
+  return all;
+}
+
+// What -1 stands for beside a size of zero follows from the other sizes of an empty input: the same
+// elements in another shape say something else.
+bool HearsShapeOfEmpty(const PartialShape& x, Endpoint shape, Rewriter& r) {
+  if (x.fully_known() && x.ToShape().num_elements() != 0) return false;
+  std::vector<int64_t> sizes;
+  const bool all = CollectSizes(shape, r, &sizes);
+  return std::ranges::count(sizes, -1) > 0 && (!all || std::ranges::count(sizes, 0) > 0);
+}
+
 // reshape(x) -> x where shapes are the same, and reshape(f(reshape(x))) -> reshape(f(x)).
 StatusOr<Rewritten> RemoveRedundantReshape(Node& node, Rewriter& r) {
   const Endpoint x = node.input(0);
@@ -304,6 +329,9 @@ StatusOr<Rewritten> RemoveRedundantReshape(Node& node, Rewriter& r) {
   if (IsRoot(*inner)) return r.No("the reshape before it must stay");
   if (NumDataUses(*inner) != 1) return r.No("others read the reshape before it");
   const Endpoint from = inner->input(0);
+  if (HearsShapeOfEmpty(r.shape(from), node.input(1), r)) {
+    return r.No("of an empty tensor, -1 would stand for another size");
+  }
   if (GivesReference(from)) return r.No("the value is read by reference");
   ASSIGN_OR_RETURN(const bool drop, MayDrop(*tail, inner->input(1), from, r));
   if (!drop) return r.No("the shape before it may never come");
