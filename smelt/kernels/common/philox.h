@@ -28,12 +28,13 @@ class Philox {
 
   // Advances as if that many blocks had been drawn.
   void Skip(uint64_t blocks) {
-    uint64_t low = counter_[0] | uint64_t{counter_[1]} << 32;
-    uint64_t high = counter_[2] | uint64_t{counter_[3]} << 32;
-    low += blocks;
-    if (low < blocks) ++high;
-    counter_ = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
-                static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)};
+    // As TensorFlow: a carry that makes 2^32 of the upper half of `blocks` is lost.
+    const auto lower = static_cast<uint32_t>(blocks);
+    auto upper = static_cast<uint32_t>(blocks >> 32);
+    counter_[0] += lower;
+    if (counter_[0] < lower) ++upper;
+    counter_[1] += upper;
+    if (counter_[1] < upper && ++counter_[2] == 0) ++counter_[3];
   }
 
   // The next block.

@@ -62,8 +62,10 @@ void AppendOne(const Tensor& t, int64_t i, bool quoted, std::string* out) {
     SMELT_SUMMARIZE_AS(bool, int)
 #undef SMELT_SUMMARIZE_AS
     case Dtype::kComplex64:
+      if (!quoted) break;  // the older form knows no complex numbers
       return AppendComplex(t.data<std::complex<float>>()[i], out);
     case Dtype::kComplex128:
+      if (!quoted) break;
       return AppendComplex(t.data<std::complex<double>>()[i], out);
     case Dtype::kString: {
       const std::string text = absl::Utf8SafeCEscape(t.data<std::string>()[i]);
@@ -71,8 +73,9 @@ void AppendOne(const Tensor& t, int64_t i, bool quoted, std::string* out) {
       return;
     }
     default:
-      absl::StrAppend(out, "?");
+      break;
   }
+  *out += "?";
 }
 
 void AppendFirst(const Tensor& t, int d, int64_t limit, int64_t* next, std::string* out) {

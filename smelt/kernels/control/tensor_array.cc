@@ -138,8 +138,13 @@ Status TensorArray::Write(int64_t index, Tensor value) {
 StatusOr<Tensor> TensorArray::Read(OpContext& ctx, int64_t index) {
   RETURN_IF_ERROR(CheckOpen());
   const auto size = static_cast<int64_t>(elements.size());
-  if (index < 0 || index >= size) {
+  if (index < 0 || (index >= size && !is_gradient)) {
     return InvalidArgument("Tried to read from index ", index, " but array size is: ", size);
+  }
+  // A gradient grows to what is read of it.
+  if (index >= size) {
+    RETURN_IF_ERROR(CheckListSize(index + 1));
+    elements.resize(static_cast<size_t>(index) + 1);
   }
   Element& e = elements[static_cast<size_t>(index)];
   if (e.cleared) {
@@ -281,7 +286,10 @@ StatusOr<std::shared_ptr<TensorArray>> FindTensorArray(const OpContext& ctx) {
 
 StatusOr<int64_t> ArrayIndex(const Tensor& t, absl::string_view what) {
   if (t.rank() != 0) {
-    return InvalidArgument(what, " must be a scalar, but had shape: ", t.shape().ToString());
+    return InvalidArgument(what,
+                           what == "Stack size" ? " must be a scalar, but had shape: "
+                                                : " must be scalar, but had shape: ",
+                           t.shape().ToString());
   }
   return IndexAt(t, 0);
 }

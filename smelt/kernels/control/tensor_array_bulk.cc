@@ -20,7 +20,8 @@ Status GatherElements(OpContext& ctx, TensorArray& array, const Tensor* indices)
     wanted = *attr->get<PartialShape>();
   }
   RETURN_IF_ERROR(array.CheckOpen());
-  ASSIGN_OR_RETURN(wanted, MergeElementShapes(wanted, array.element_shape));
+  // The array keeps what the op knows of the shape; to gather nothing, the op alone must know it.
+  ASSIGN_OR_RETURN(array.element_shape, MergeElementShapes(array.element_shape, wanted));
   const int64_t n =
       indices != nullptr ? indices->num_elements() : static_cast<int64_t>(array.elements.size());
   std::vector<Tensor> items;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/summarize.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
@@ -160,10 +161,16 @@ Status RunReserve(OpContext& ctx) {
 }
 
 // What an item that was never set reads as: zeros, if its shape can be told from the list, the
-// input, or the items that are set.
-StatusOr<Tensor> UnsetItem(OpContext& ctx, const TensorList& list, const Tensor& shape_input) {
+// input, or, unless it is popped, the items that are set.
+StatusOr<Tensor> UnsetItem(OpContext& ctx, const TensorList& list, const Tensor& shape_input,
+                           bool pops) {
   ASSIGN_OR_RETURN(PartialShape wanted, ShapeFromInput(shape_input));
   ASSIGN_OR_RETURN(PartialShape shape, MergeElementShapes(wanted, list.element_shape));
+  if (pops && !shape.fully_known()) {
+    return InvalidArgument(
+        "Trying to read an uninitialized tensor but element_shape is not fully defined.",
+        shape.ToString());
+  }
   if (!shape.fully_known()) {
     for (const Tensor& item : list.items) {
       if (!item.valid()) continue;
@@ -179,10 +186,12 @@ StatusOr<Tensor> UnsetItem(OpContext& ctx, const TensorList& list, const Tensor&
   return ZeroItem(ctx, list.element_dtype, whole);
 }
 
-// An int32 input that must be a scalar.
-StatusOr<int64_t> ListIndex(const Tensor& t, absl::string_view what) {
-  if (t.num_elements() != 1) {
-    return InvalidArgument(what, " must be a scalar, but has shape ", t.shape().ToString());
+// Input 1, the index of an item: a scalar, or any tensor of one element.
+StatusOr<int64_t> ListIndex(const Tensor& t, bool scalar) {
+  if (t.num_elements() != 1 || (scalar && t.rank() != 0)) {
+    return InvalidArgument(
+        "Expected argument 1 to be a scalar. ReceivedTensor<type: ", DtypeName(t.dtype()),
+        " shape: ", t.shape().ToString(), " values: ", SummarizeFirst(t, 3), ">");
   }
   return IndexAt(t, 0);
 }
@@ -190,7 +199,7 @@ StatusOr<int64_t> ListIndex(const Tensor& t, absl::string_view what) {
 Status RunGetItem(OpContext& ctx) {
   ASSIGN_OR_RETURN(const TensorList* list, ListOf(ctx.input(0)));
   RETURN_IF_ERROR(CheckElementType(*list, ctx.state<TensorListState>().element_dtype));
-  ASSIGN_OR_RETURN(const int64_t index, ListIndex(ctx.input(1), "index"));
+  ASSIGN_OR_RETURN(const int64_t index, ListIndex(ctx.input(1), /*scalar=*/false));
   const auto size = static_cast<int64_t>(list->items.size());
   if (index < 0 || index >= size) {
     return InvalidArgument("Trying to access element ", index, " in a list with ", size,
@@ -201,7 +210,7 @@ Status RunGetItem(OpContext& ctx) {
     ctx.set_output(0, item);
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(Tensor zeros, UnsetItem(ctx, *list, ctx.input(2)));
+  ASSIGN_OR_RETURN(Tensor zeros, UnsetItem(ctx, *list, ctx.input(2), /*pops=*/false));
   ctx.set_output(0, std::move(zeros));
   return OkStatus();
 }
@@ -210,19 +219,19 @@ Status RunSetItem(OpContext& ctx) {
   const TensorListState& state = ctx.state<TensorListState>();
   {
     ASSIGN_OR_RETURN(const TensorList* list, ListOf(ctx.input(0)));
-    ASSIGN_OR_RETURN(const int64_t index, ListIndex(ctx.input(1), "index"));
+    ASSIGN_OR_RETURN(const int64_t index, ListIndex(ctx.input(1), /*scalar=*/true));
     RETURN_IF_ERROR(CheckElementType(*list, state.element_dtype));
     const auto size = static_cast<int64_t>(list->items.size());
-    if (index < 0 || (index >= size && !state.resize)) {
-      return InvalidArgument("Trying to modify element ", index, " in a list with ", size,
-                             " elements.");
-    }
-    RETURN_IF_ERROR(CheckListSize(index + 1));
     if (!list->element_shape.Matches(ctx.input(2).shape())) {
       return InvalidArgument("Tried to set a tensor with incompatible shape at a list index. ",
                              "Item element shape: ", ctx.input(2).shape().ToString(),
                              " list shape: ", list->element_shape.ToString());
     }
+    if (index < 0 || (index >= size && !state.resize)) {
+      return InvalidArgument("Trying to modify element ", index, " in a list with ", size,
+                             " elements.");
+    }
+    RETURN_IF_ERROR(CheckListSize(index + 1));
   }
   const auto index = static_cast<size_t>(IndexAt(ctx.input(1), 0));
   ASSIGN_OR_RETURN(TensorList * list, MutableList(ctx, 0));
@@ -259,7 +268,7 @@ Status RunPopBack(OpContext& ctx) {
     RETURN_IF_ERROR(CheckElementType(*list, ctx.state<TensorListState>().element_dtype));
     if (list->items.empty()) return InvalidArgument("Trying to pop from an empty list.");
     if (!list->items.back().valid()) {
-      ASSIGN_OR_RETURN(zeros, UnsetItem(ctx, *list, ctx.input(1)));
+      ASSIGN_OR_RETURN(zeros, UnsetItem(ctx, *list, ctx.input(1), /*pops=*/true));
     }
   }
   ASSIGN_OR_RETURN(TensorList * list, MutableList(ctx, 0));
@@ -292,7 +301,8 @@ Status RunListElementShape(OpContext& ctx) {
 }
 
 Status RunListResize(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const int64_t size, ListIndex(ctx.input(1), "size"));
+  if (ctx.input(1).rank() != 0) return InvalidArgument("size must be a scalar");
+  const int64_t size = IndexAt(ctx.input(1), 0);
   if (size < 0) {
     return InvalidArgument("TensorListSlice expects size to be non-negative. Got: ", size);
   }

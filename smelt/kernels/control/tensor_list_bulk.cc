@@ -43,9 +43,16 @@ Status CheckRowShape(const PartialShape& element_shape, const Tensor& tensor) {
                          " from a tensor with shape ", row.ToString());
 }
 
+Status CheckShapeRank(absl::string_view op, const Tensor& element_shape) {
+  if (element_shape.rank() <= 1) return OkStatus();
+  return InvalidArgument(op, ": element_shape must be at most rank 1 but has the shape of ",
+                         element_shape.shape().ToString());
+}
+
 Status RunFromTensor(OpContext& ctx) {
   const Tensor& tensor = ctx.input(0);
   auto list = std::make_shared<TensorList>();
+  RETURN_IF_ERROR(CheckShapeRank("TensorListFromTensor", ctx.input(1)));
   RETURN_IF_ERROR(CheckHasRows(tensor));
   ASSIGN_OR_RETURN(list->element_shape, ShapeFromInput(ctx.input(1)));
   RETURN_IF_ERROR(CheckRowShape(list->element_shape, tensor));
@@ -104,6 +111,10 @@ Status RunGather(OpContext& ctx) {
   }
   const auto size = static_cast<int64_t>(list->items.size());
   for (int32_t i : indices.flat<int32_t>()) {
+    if ((i < 0 || i >= size) && !list->element_shape.fully_known()) {
+      return InvalidArgument("Trying to gather element ", i, " in a list with ", size,
+                             " elements.");
+    }
     if (i < 0 || i >= size) {
       return InvalidArgument("Index ", i, " out o range; list only has ", size, " elements.");
     }
@@ -154,6 +165,7 @@ Status RunScatter(OpContext& ctx) {
   const Tensor& tensor = ctx.input(0);
   const Tensor& indices = ctx.input(1);
   auto list = std::make_shared<TensorList>();
+  RETURN_IF_ERROR(CheckShapeRank("TensorListScatter", ctx.input(2)));
   ASSIGN_OR_RETURN(list->element_shape, ShapeFromInput(ctx.input(2)));
   list->element_dtype = tensor.dtype();
   RETURN_IF_ERROR(CheckHasRows(tensor));
@@ -196,8 +208,12 @@ Status RunScatterInto(OpContext& ctx) {
                              " list element_type: ", DtypeName(list->element_dtype));
     }
     RETURN_IF_ERROR(CheckHasRows(tensor));
-    RETURN_IF_ERROR(CheckRowShape(list->element_shape, tensor));
+    if (indices.num_elements() != tensor.dim(0)) {
+      return InvalidArgument("Expected len(indices) == tensor.shape[0], but saw: ",
+                             indices.num_elements(), " vs. ", tensor.dim(0));
+    }
     ASSIGN_OR_RETURN(size, ScatterSize(tensor, indices));
+    RETURN_IF_ERROR(CheckRowShape(list->element_shape, tensor));
   }
   ASSIGN_OR_RETURN(TensorList * list, MutableList(ctx, 0));
   if (static_cast<size_t>(size) > list->items.size()) {
@@ -211,48 +227,65 @@ PartialShape ExceptFirst(const PartialShape& shape) {
   return shape.known_rank() ? PartialShape::Of(shape.dims().subspan(1)) : shape;
 }
 
+// Merges the items' shapes but for the first size into `rest`. Returns the items' first size: the
+// one given, if that is not -1, else the one that all of them have, else -1.
+StatusOr<int64_t> MergeRows(const TensorList& list, int64_t first, PartialShape* rest) {
+  int64_t common = first;
+  bool differ = false;
+  for (size_t i = 0; i < list.items.size(); ++i) {
+    const Tensor& item = list.items[i];
+    if (!item.valid()) continue;
+    if (item.rank() == 0) {
+      return InvalidArgument("Concat saw a scalar shape at index ", i,
+                             " but requires at least vectors.");
+    }
+    ASSIGN_OR_RETURN(*rest, MergeElementShapes(*rest, RowShape(item.shape())));
+    if (first >= 0 && first != item.dim(0)) {
+      return InvalidArgument(
+          "First entry of element_shape input does not match the first dim of list element at "
+          "index: ",
+          i, " Expected: ", first, " Actual: ", item.dim(0));
+    }
+    differ |= common >= 0 && common != item.dim(0);
+    common = item.dim(0);
+  }
+  return differ ? -1 : common;
+}
+
 // TensorListConcat (element_shape an attribute) and V2 (element_shape, leading_dims inputs).
 Status RunConcatItems(OpContext& ctx) {
   const BulkState& state = ctx.state<BulkState>();
+  const bool first_version = ctx.num_inputs() == 1;
+  PartialShape element = state.element_shape;
+  if (first_version && element.rank() == 0) {
+    return InvalidArgument("element_shape must not be empty");
+  }
   ASSIGN_OR_RETURN(const TensorList* list, ListOf(ctx.input(0)));
   RETURN_IF_ERROR(CheckElementType(*list, state.element_dtype));
-  PartialShape wanted = state.element_shape;
   std::span<const int64_t> leading_dims;
-  if (ctx.num_inputs() > 1) {
-    ASSIGN_OR_RETURN(wanted, ShapeFromInput(ctx.input(1)));
+  if (!first_version) {
+    ASSIGN_OR_RETURN(element, ShapeFromInput(ctx.input(1)));
+    ASSIGN_OR_RETURN(element, MergeElementShapes(element, list->element_shape));
     leading_dims = ctx.input(2).flat<int64_t>();
   }
-  ASSIGN_OR_RETURN(PartialShape element, MergeElementShapes(wanted, list->element_shape));
   if (element.rank() == 0) {
     return InvalidArgument(
         "Concat requires elements to be at least vectors, found scalars instead.");
   }
+  int64_t first = !first_version && element.known_rank() ? element[0] : -1;
   PartialShape rest = ExceptFirst(element);
   const auto n = static_cast<int64_t>(list->items.size());
   if (n == 0 && !rest.fully_known()) {
     return InvalidArgument(
         "All except the first dimension must be fully defined when concating an empty tensor "
         "list. element_shape: ",
-        element.ToString());
+        rest.ToString());
   }
-  bool any_unset = false;
-  for (int64_t i = 0; i < n; ++i) {
-    const Tensor& item = list->items[static_cast<size_t>(i)];
-    any_unset |= !item.valid();
-    if (!item.valid()) continue;
-    if (item.rank() == 0) {
-      return InvalidArgument("Concat saw a scalar shape at index ", i,
-                             " but requires at least vectors.");
-    }
-    ASSIGN_OR_RETURN(rest, MergeElementShapes(rest, RowShape(item.shape())));
-    if (element.known_rank() && element[0] >= 0 && element[0] != item.dim(0)) {
-      return InvalidArgument(
-          "First entry of element_shape input does not match the first dim of list element at "
-          "index: ",
-          i, " Expected: ", element[0], " Actual: ", item.dim(0));
-    }
+  // A list that says its items' whole shape is taken at its word.
+  if (!list->element_shape.fully_known()) {
+    ASSIGN_OR_RETURN(first, MergeRows(*list, first, &rest));
   }
-  if (any_unset && !rest.fully_known()) {
+  if (!rest.fully_known()) {
     return InvalidArgument(
         "Trying to concat list with only uninitialized tensors but element_shape_except_first_dim "
         "is not fully defined: ",
@@ -265,12 +298,20 @@ Status RunConcatItems(OpContext& ctx) {
     const Tensor& item = list->items[static_cast<size_t>(i)];
     int64_t length = 0;
     if (item.valid()) {
+      if (item.rank() == 0 || !(RowShape(item.shape()) == rest_shape)) {
+        return InvalidArgument("Item ", i, " of shape ", item.shape().ToString(),
+                               " is none of rows of shape ", rest_shape.ToString());
+      }
       length = item.dim(0);
-    } else if (element.known_rank() && element[0] >= 0) {
-      length = element[0];
     } else if (static_cast<size_t>(i) < leading_dims.size()) {
       length = leading_dims[static_cast<size_t>(i)];
       if (length < 0) return InvalidArgument("leading_dims[", i, "] is negative: ", length);
+    } else if (first >= 0) {
+      length = first;
+    } else if (first_version) {
+      return InvalidArgument(
+          "Concating lists with uninitialized tensors is not supported in this version of "
+          "TensorListConcat. Consider updating your GraphDef to run the newer version.");
     } else {
       return InvalidArgument("List contains uninitialized tensor at index ", i,
                              " but leading_dims has only ", leading_dims.size(), " elements.");
@@ -307,10 +348,6 @@ Status RunSplitList(OpContext& ctx) {
   auto list = std::make_shared<TensorList>();
   list->element_dtype = tensor.dtype();
   ASSIGN_OR_RETURN(list->element_shape, ShapeFromInput(ctx.input(1)));
-  if (lengths.rank() != 1) {
-    return InvalidArgument("Expected lengths to be a vector, received shape: ",
-                           lengths.shape().ToString());
-  }
   RETURN_IF_ERROR(CheckHasRows(tensor));
   if (list->element_shape.rank() == 0) {
     return InvalidArgument(
@@ -321,6 +358,10 @@ Status RunSplitList(OpContext& ctx) {
     return InvalidArgument("tensor shape ", tensor.shape().ToString(),
                            " is not compatible with element_shape ",
                            list->element_shape.ToString());
+  }
+  if (lengths.rank() != 1) {
+    return InvalidArgument("Expected lengths to be a vector, received shape: ",
+                           lengths.shape().ToString());
   }
   int64_t begin = 0;
   for (int64_t length : lengths.flat<int64_t>()) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "smelt/kernels/common/summarize.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
@@ -28,12 +29,6 @@ std::string MapKey(const Tensor& key) {
     text.append(static_cast<const char*>(key.raw()), key.bytes());
   }
   return text;
-}
-
-// The first element, for errors.
-std::string KeyText(const Tensor& key) {
-  const std::string text = Summarize(key, 1);
-  return text.size() >= 2 && text.front() == '[' ? text.substr(1, text.size() - 2) : text;
 }
 
 StatusOr<const TensorMap*> MapOf(const Tensor& handle) {
@@ -85,7 +80,7 @@ Status RunMapLookup(OpContext& ctx) {
   const auto found = map->entries.find(MapKey(ctx.input(1)));
   if (found == map->entries.end()) {
     return InvalidArgument("Trying to lookup non-existent key. Could not find key \"",
-                           KeyText(ctx.input(1)), "\".");
+                           SummarizeFirst(ctx.input(1), -1), "\".");
   }
   const Tensor& value = found->second.value;
   if (value.dtype() != ctx.output_type(0)) {
@@ -109,7 +104,7 @@ Status RunMapErase(OpContext& ctx) {
   const std::string key = MapKey(ctx.input(1));
   if (!before->entries.contains(key)) {
     return InvalidArgument("Trying to erase non-existent item. Could not find key \"",
-                           KeyText(ctx.input(1)), "\".");
+                           SummarizeFirst(ctx.input(1), -1), "\".");
   }
   ASSIGN_OR_RETURN(TensorMap * map, MutableMap(ctx));
   map->entries.erase(key);

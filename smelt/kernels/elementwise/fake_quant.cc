@@ -219,11 +219,10 @@ Status RoundTrip(OpContext& ctx, const Tensor& tmin, const Tensor& tmax, int64_t
       return InvalidArgument(name, " has incorrect size, was ", t->num_elements(), " expected ",
                              depth);
     }
-    for (int64_t c = 0; c < depth; ++c) {
-      if (!(tmin.data<T>()[c] <= tmax.data<T>()[c])) {
-        return InvalidArgument("Invalid range: input_min ", tmin.data<T>()[c], " > input_max ",
-                               tmax.data<T>()[c]);
-      }
+    // Ranges of channels are taken as they come.
+    if (s.axis == -1 && !(*tmin.data<T>() <= *tmax.data<T>())) {
+      return InvalidArgument("Invalid range: input_min ", *tmin.data<T>(), " > input_max ",
+                             *tmax.data<T>());
     }
   }
   const T* x = in.data<T>();

@@ -86,21 +86,25 @@ Status RunColorSpace(OpContext& ctx) {
 // Turns the hue of an RGB pixel by `turn` sixths of the color circle; its greatest and least value
 // stay.
 void TurnHue(const float* in, float turn, float* out) {
-  int order[3] = {0, 1, 2};
-  // By falling value; which of equal ones comes first makes no difference.
-  if (in[order[0]] < in[order[1]]) std::swap(order[0], order[1]);
-  if (in[order[1]] < in[order[2]]) std::swap(order[1], order[2]);
-  if (in[order[0]] < in[order[1]]) std::swap(order[0], order[1]);
+  const float r = in[0], g = in[1], b = in[2];
+  // The channels by falling value, found as TensorFlow does: NaN takes the place that is left.
+  constexpr int kOrders[6][3] = {{0, 1, 2}, {1, 0, 2}, {1, 2, 0}, {2, 1, 0}, {2, 0, 1}, {0, 2, 1}};
+  const int sixth = r < g ? (b < r ? 1 : b > g ? 3 : 2) : (b < g ? 0 : b > r ? 4 : 5);
+  const int* order = kOrders[sixth];
   const float high = in[order[0]], middle = in[order[1]], low = in[order[2]];
   float hue = 0;
   if (high != low) {
     const float ratio = (middle - low) / (high - low);
     // Within even sixths (from red, green, blue) the middle value rises, within odd ones it falls.
-    const int top = order[0], next = (top + 1) % 3;
-    hue = order[1] == next ? static_cast<float>(2 * top) + ratio
-                           : static_cast<float>((2 * top + 5) % 6) + (1 - ratio);
+    hue = static_cast<float>(sixth) + (sixth % 2 == 0 ? ratio : 1 - ratio);
   }
   hue += turn;
+  if (std::isnan(hue)) {
+    out[0] = high;
+    out[1] = low;
+    out[2] = hue;
+    return;
+  }
   if (!(std::abs(hue) < 1e4f)) hue = std::isfinite(hue) ? std::fmod(hue, 6.0f) : 6;
   while (hue < 0) hue += 6;
   while (hue >= 6) hue -= 6;

@@ -30,6 +30,9 @@ StatusOr<CombinedProblem> CheckCombined(const OpContext& ctx) {
   const Tensor& scores = ctx.input(1);
   constexpr absl::string_view kNames[] = {"max_size_per_class", "max_total_size", "iou_threshold",
                                           "score_threshold"};
+  if (boxes.rank() > 0 && scores.rank() > 0 && boxes.dim(0) != scores.dim(0)) {
+    return InvalidArgument("boxes and scores must have same batch size");
+  }
   for (int i = 0; i < 4; ++i) {
     const Tensor& t = ctx.input(2 + i);
     if (t.rank() != 0) {
@@ -38,9 +41,6 @@ StatusOr<CombinedProblem> CheckCombined(const OpContext& ctx) {
     if (i < 2 && t.scalar<int32_t>() <= 0) {
       return InvalidArgument(kNames[i], i == 0 ? " must be positive" : " must be > 0");
     }
-  }
-  if (boxes.rank() > 0 && scores.rank() > 0 && boxes.dim(0) != scores.dim(0)) {
-    return InvalidArgument("boxes and scores must have same batch size");
   }
   if (boxes.rank() != 4) {
     return InvalidArgument("boxes must be 4-D", boxes.shape().ToString());

@@ -7,13 +7,6 @@ namespace smelt {
 namespace {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareEig(const Node& node) {
-  const Dtype in = node.Type("T", Dtype::kInvalid), out = node.Type("Tout", Dtype::kInvalid);
-  const Dtype wanted =
-      in == Dtype::kDouble || in == Dtype::kComplex128 ? Dtype::kComplex128 : Dtype::kComplex64;
-  if (out != wanted) {
-    return InvalidArgument("Invalid output dtype ", static_cast<int>(out), " vs ",
-                           static_cast<int>(wanted));
-  }
   return ReadIntAttrs(node, {"compute_v"});
 }
 
@@ -22,6 +15,13 @@ Status RunEig(OpContext& ctx) {
   const MatrixSize size = batch.input_size(0);
   const int64_t n = size.rows;
   RETURN_IF_ERROR(CheckSquare(size));
+  const Dtype in = ctx.input(0).dtype(), out = ctx.output_type(0);
+  const bool wide = in == Dtype::kDouble || in == Dtype::kComplex128;
+  const Dtype wanted = wide ? Dtype::kComplex128 : Dtype::kComplex64;
+  if (out != wanted) {
+    return InvalidArgument("Invalid output dtype ", static_cast<int>(out), " vs ",
+                           static_cast<int>(wanted));
+  }
   const bool vectors = ctx.state<IntAttrs>()[0] != 0;
   RETURN_IF_ERROR(batch.Allocate(0, {n}));
   RETURN_IF_ERROR(vectors ? batch.Allocate(1, {n, n}) : batch.SetUnused(1));

@@ -124,9 +124,11 @@ Status GatherAlong(OpContext& ctx, const Tensor& params, const Tensor& given, in
   ASSIGN_OR_RETURN(const GatherPlan plan,
                    PlanGather(params.shape(), indices.shape(), axis, batch_dims));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, plan.shape));
-  if (plan.shape.num_elements() == 0) return OkStatus();
+  // ResourceGather looks at its indices even where there is nothing to copy.
+  if (plan.shape.num_elements() == 0 && ctx.input(0).dtype() != Dtype::kResource) return OkStatus();
   const auto gather = [&](const auto* index) -> Status {
     RETURN_IF_ERROR(CheckIndices(index, indices.shape(), plan.sizes.limit));
+    if (plan.shape.num_elements() == 0) return OkStatus();
     GatherTyped(params.dtype(), params.raw(), index, plan.sizes, out->raw());
     return OkStatus();
   };
@@ -226,6 +228,11 @@ Status RunResourceGather(OpContext& ctx) {
   if (batch_dims >= params.rank()) {
     return InvalidArgument("batch_dims (", batch_dims, ") must be less than rank(params) (",
                            params.rank(), ").");
+  }
+  if (ctx.input(1).num_elements() != 0 &&
+      params.shape().Product(0, static_cast<int>(batch_dims)) == 0) {
+    return InvalidArgument("Inner size of indices would result in batch_size of 0 and a division ",
+                           "by 0 in the implementation. This is illegal");
   }
   return GatherAlong(ctx, params, ctx.input(1), batch_dims, batch_dims);
 }

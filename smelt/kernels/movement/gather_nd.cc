@@ -68,9 +68,9 @@ Status GatherNdFrom(OpContext& ctx, const Tensor& params, bool ignore_bad) {
     });
   });
   if (bad.load() >= 0 && !ignore_bad) {
-    int64_t first = 0;
-    while (nd.Place(first) >= 0) ++first;
-    return InvalidArgument(nd.Describe(first), " does not index into param shape ",
+    int64_t last = nd.rows() - 1;
+    while (nd.Place(last) >= 0) --last;
+    return InvalidArgument(nd.Describe(last), " does not index into param shape ",
                            params.shape().ToString(), ", node name: ", ctx.node().name());
   }
   return OkStatus();

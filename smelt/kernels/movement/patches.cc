@@ -32,7 +32,7 @@ StatusOr<std::unique_ptr<KernelState>> PreparePatches(const Node& node) {
     }
     for (size_t i = 1; i <= n; ++i) {
       if (v[i] < 1 || v[i] > (int64_t{1} << 31)) {
-        return OutOfRange(attr, " is out of range: ", v[i]);
+        return OutOfRange(attr, " is out of range.");
       }
       out->push_back(v[i]);
     }

@@ -149,6 +149,7 @@ Status RunQuantizedBiasAdd(OpContext& ctx) {
         "Must provide as many biases as the last dimension of the input tensor: ",
         bias.shape().ToString(), " vs. ", in.shape().ToString());
   }
+  if (bias.dim(0) == 0) return InvalidArgument("Must provide at least 1 bias");
   return in.dtype() == Dtype::kQint8 ? BiasAdd<int8_t>(ctx, min, max, bias_min, bias_max)
                                      : BiasAdd<uint8_t>(ctx, min, max, bias_min, bias_max);
 }

@@ -29,7 +29,8 @@ Status RunFakeArgsGrad(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, g.shape()));
   for (int64_t i = 0; i < g.num_elements(); ++i) {
     const float v = x.data<float>()[i];
-    out->data<float>()[i] = v >= ends.low && v <= ends.high ? g.data<float>()[i] : 0.0f;
+    // A product: an infinite gradient beyond the range is NaN.
+    out->data<float>()[i] = g.data<float>()[i] * (v >= ends.low && v <= ends.high ? 1.0f : 0.0f);
   }
   return OkStatus();
 }
@@ -49,8 +50,8 @@ EndGradients FakeChannelGrad(const FakeQuantState& s, float min, float max, cons
   for (int64_t i = 0; i < n; ++i) {
     const float v = x[i * stride], grad = g[i * stride];
     const bool below = v<ends.low, above = v> ends.high;
-    out[i * stride] = v >= ends.low && v <= ends.high ? grad : 0.0f;
-    // Products, as TensorFlow's: an infinite gradient within the range is NaN for the ends.
+    // Products, as TensorFlow's: an infinite gradient is NaN wherever it does not count.
+    out[i * stride] = grad * (v >= ends.low && v <= ends.high ? 1.0f : 0.0f);
     sums.min += grad * (below ? 1.0f : 0.0f);
     sums.max += grad * (above ? 1.0f : 0.0f);
   }

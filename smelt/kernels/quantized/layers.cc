@@ -36,14 +36,8 @@ std::string DeclineOtherResult(const Node& node) {
 
 Status RunQuantizedReshape(OpContext& ctx) {
   const Tensor& sizes = ctx.input(1);
-  if (sizes.rank() != 1) {
+  if (sizes.rank() > 1) {
     return InvalidArgument("sizes input must be 1-D, not ", sizes.shape().ToString());
-  }
-  for (int i = 2; i < 4; ++i) {
-    if (ctx.input(i).num_elements() != 1 || ctx.input(i).rank() > 1) {
-      return InvalidArgument(i == 2 ? "input_min" : "input_max",
-                             " must be a scalar or a vector of 1 element");
-    }
   }
   Dims dims = IntsOf(sizes);
   const int64_t elements = ctx.input(0).num_elements();
@@ -76,6 +70,12 @@ Status RunQuantizedReshape(OpContext& ctx) {
   if (shape.num_elements() != elements) {
     return InvalidArgument("Input to reshape is a tensor with ", elements,
                            " values, but the requested shape has ", shape.num_elements());
+  }
+  for (int i = 2; i < 4; ++i) {
+    if (ctx.input(i).num_elements() != 1 || ctx.input(i).rank() > 1) {
+      return InvalidArgument(i == 2 ? "input_min" : "input_max",
+                             " must be a scalar or a vector of 1 element");
+    }
   }
   const float min = ctx.input(2).scalar<float>(), max = ctx.input(3).scalar<float>();
   ctx.set_output(0, ctx.TakeInput(0).WithShape(shape));
@@ -117,7 +117,11 @@ Status RunQuantizedConcat(OpContext& ctx) {
   int64_t joined = 0;
   for (int i = 0; i < n; ++i) {
     const Shape& s = value(i).shape();
-    bool fits = s.rank() == first.rank();
+    if (s.rank() != first.rank()) {
+      return InvalidArgument("ConcatOp : Ranks of all input tensors should match: shape[0] = ",
+                             first.ToString(), " vs. shape[", i, "] = ", s.ToString());
+    }
+    bool fits = true;
     for (int k = 0; fits && k < s.rank(); ++k) fits = k == d || s[k] == first[k];
     if (!fits) {
       return InvalidArgument("ConcatOp : Dimensions of inputs should match: shape[0] = ",

@@ -79,11 +79,10 @@ Status Queue::CheckElement(const Tuple& tuple) const {
 }
 
 StatusOr<int64_t> Queue::CheckBatch(const Tuple& batch) const {
-  for (const Tensor& t : batch) {
-    if (t.rank() == 0) {
-      return InvalidArgument("All input tensors must have at least one dimension, got a scalar");
-    }
-  }
+  const auto scalar = [] {
+    return InvalidArgument("All input tensors must have at least one dimension, got a scalar");
+  };
+  if (batch[0].rank() == 0) return scalar();
   const int64_t n = batch[0].dim(0);
   for (size_t i = 0; i < options_.shapes.size(); ++i) {
     Dims dims(options_.shapes[i].dims().begin(), options_.shapes[i].dims().end());
@@ -94,6 +93,7 @@ StatusOr<int64_t> Queue::CheckBatch(const Tuple& batch) const {
     }
   }
   for (size_t i = 1; i < batch.size(); ++i) {
+    if (batch[i].rank() == 0) return scalar();
     if (batch[i].dim(0) != n) {
       return InvalidArgument("All input tensors must have the same size in the 0th dimension. ",
                              "Component ", i, " has ", batch[i].dim(0), ", and should have ", n);
@@ -226,11 +226,12 @@ StatusOr<Tuple> Queue::Batch(std::vector<Tuple> elements, const Step& step) cons
 
 Status Queue::Close(bool cancel_pending) {
   absl::MutexLock lock(&mutex_);
-  if (closed_) {
+  // To cancel what is pending a queue may be closed at any time.
+  if (closed_ && !cancel_pending) {
     return absl::CancelledError(absl::StrCat("Queue '", options_.name, "' is already closed."));
   }
   closed_ = true;
-  cancelled_ = cancel_pending;
+  cancelled_ = cancelled_ || cancel_pending;
   changed_.SignalAll();
   return OkStatus();
 }

@@ -126,19 +126,25 @@ Status RunStatelessBinomial(OpContext& ctx) {
 }
 
 Status RunStatefulBinomial(OpContext& ctx) {
+  if (ctx.input(2).rank() != 1) {
+    return InvalidArgument("Input shape should be a vector, got shape: ",
+                           ctx.input(2).shape().ToString());
+  }
   if (ctx.input(1).rank() != 0) {
     return InvalidArgument("algorithm must be of shape [], not ", ctx.input(1).shape().ToString());
   }
   ASSIGN_OR_RETURN(const BinomialPairs pairs, BinomialPairs::Of(ctx.input(3), ctx.input(4)));
   ASSIGN_OR_RETURN(const Shape shape, ShapeInput(ctx.input(2)));
   RETURN_IF_ERROR(CheckSampleShape(shape, pairs.shape()));
+  const int64_t algorithm = ctx.input(1).scalar<int64_t>();
+  if (algorithm != 1) return InvalidArgument("Unsupported algorithm id: ", algorithm);
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   // TensorFlow skips 50 * 256 blocks for each sample, and for 3 more samples of each pair.
   const int lead = shape.rank() - static_cast<int>(pairs.shape().size());
   const auto samples = static_cast<uint64_t>(shape.Product(0, lead));
   const auto count = static_cast<uint64_t>(shape.Product(lead, shape.rank()));
   return UseGenerator(
-      ctx, ctx.input(1).scalar<int64_t>(), count * (samples + 3) * 50 * 256,
+      ctx, algorithm, count * (samples + 3) * 50 * 256,
       [&](const Philox& gen, const int64_t*) { return FillBinomial(ctx.step(), gen, pairs, out); });
 }
 

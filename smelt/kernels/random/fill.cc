@@ -3,6 +3,7 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/random/random.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -201,13 +202,32 @@ void FillTruncatedNormal(const Philox& gen, Tensor* out) {
   }
 }
 
-Status FillUniformInt(const Philox& gen, const Tensor& low, const Tensor& high, Tensor* out) {
+namespace {
+
+Status CheckUniformScalars(const Tensor& low, const Tensor& high) {
   if (low.rank() != 0) {
     return InvalidArgument("minval must be 0-D, got shape ", low.shape().ToString());
   }
   if (high.rank() != 0) {
     return InvalidArgument("maxval must be 0-D, got shape ", high.shape().ToString());
   }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckUniformRange(const Tensor& low, const Tensor& high) {
+  RETURN_IF_ERROR(CheckUniformScalars(low, high));
+  Status status;
+  VisitTypes(CppTypes<int32_t, int64_t, uint32_t, uint64_t>(), low.dtype(), [&]<typename T>() {
+    const T lo = low.scalar<T>(), hi = high.scalar<T>();
+    if (lo >= hi) status = InvalidArgument("Need minval < maxval, got ", lo, " >= ", hi);
+  });
+  return status;
+}
+
+Status FillUniformInt(const Philox& gen, const Tensor& low, const Tensor& high, Tensor* out) {
+  RETURN_IF_ERROR(CheckUniformScalars(low, high));
   if (out->num_elements() == 0) return OkStatus();
   const auto fill = [&]<typename T, typename U>(T lo, T hi, U* to) -> Status {
     if (lo >= hi) return InvalidArgument("Need minval < maxval, got ", lo, " >= ", hi);

@@ -19,12 +19,17 @@ Status CheckGeneratorScalar(const OpContext& ctx, int i) {
                          ctx.input(i).shape().ToString());
 }
 
-// `algorithm`: 1 is Philox, 2 is ThreeFry (tf.random.Algorithm).
+// 1 is Philox, 2 is ThreeFry, 3 leaves the choice to the device (tf.random.Algorithm): Philox.
+Status CheckAlgorithmId(int64_t algorithm) {
+  if (algorithm >= 1 && algorithm <= 3) return OkStatus();
+  return InvalidArgument("Unsupported algorithm id: ", algorithm);
+}
+
 Status CheckAlgorithm(int64_t algorithm, int64_t words, int64_t least) {
+  RETURN_IF_ERROR(CheckAlgorithmId(algorithm));
   if (algorithm == 2) {
     return Unimplemented("Non-XLA devices don't support the ThreeFry algorithm.");
   }
-  if (algorithm != 1) return InvalidArgument("Unsupported algorithm id: ", algorithm);
   if (words < least) {
     return InvalidArgument("For the Philox algorithm, the size of state must be at least ", least,
                            "; got ", words);
@@ -83,7 +88,7 @@ namespace {
 // Fills the output, of the shape that input `shape_input` states.
 Status RunGenerator(OpContext& ctx, int shape_input, int64_t algorithm,
                     absl::FunctionRef<Status(const Philox&, Tensor*)> fill) {
-  ASSIGN_OR_RETURN(const Shape shape, CheckedShape(IntsOf(ctx.input(shape_input))));
+  ASSIGN_OR_RETURN(const Shape shape, ShapeInput(ctx.input(shape_input)));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   return UseGenerator(ctx, algorithm, ReservedBlocks(out->num_elements()),
                       [&](const Philox& gen, const int64_t*) { return fill(gen, out); });
@@ -92,6 +97,7 @@ Status RunGenerator(OpContext& ctx, int shape_input, int64_t algorithm,
 template <void (*kFill)(const Philox&, Tensor*)>
 Status RunGeneratorFill(OpContext& ctx) {
   RETURN_IF_ERROR(CheckGeneratorScalar(ctx, 1));
+  RETURN_IF_ERROR(CheckAlgorithmId(ctx.input(1).scalar<int64_t>()));
   return RunGenerator(ctx, 2, ctx.input(1).scalar<int64_t>(), [](const Philox& gen, Tensor* out) {
     kFill(gen, out);
     return OkStatus();
@@ -111,6 +117,8 @@ Status RunGeneratorNormal(OpContext& ctx) {
 
 Status RunGeneratorInt(OpContext& ctx) {
   RETURN_IF_ERROR(CheckGeneratorScalar(ctx, 1));
+  RETURN_IF_ERROR(CheckAlgorithmId(ctx.input(1).scalar<int64_t>()));
+  RETURN_IF_ERROR(CheckUniformRange(ctx.input(3), ctx.input(4)));
   return RunGenerator(ctx, 2, ctx.input(1).scalar<int64_t>(), [&](const Philox& gen, Tensor* out) {
     return FillUniformInt(gen, ctx.input(3), ctx.input(4), out);
   });

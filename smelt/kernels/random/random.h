@@ -46,6 +46,8 @@ void FillUniform(const Philox& gen, Tensor* out);
 void FillNormal(const Philox& gen, Tensor* out);
 // Standard normal within two standard deviations.
 void FillTruncatedNormal(const Philox& gen, Tensor* out);
+// INVALID_ARGUMENT unless both are scalars and low < high.
+Status CheckUniformRange(const Tensor& low, const Tensor& high);
 // Fill a tensor of int32, int64, uint32 or uint64: uniform in [low, high), scalars of the same
 // type, or over all values. INVALID_ARGUMENT unless low < high; an empty `out` is not checked for
 // that.

@@ -80,7 +80,7 @@ class DenseTable final : public LookupTable {
                         Allocator* allocator) const override {
     ASSIGN_OR_RETURN(auto counted, CheckKeys(keys));
     const auto& [n, shape] = counted;
-    ASSIGN_OR_RETURN(const bool each, CheckDefault(default_value, shape));
+    RETURN_IF_ERROR(CheckDefault(default_value, shape).status());
     ASSIGN_OR_RETURN(Tensor out, Tensor::Make(value_dtype(), shape, allocator));
     absl::ReaderMutexLock lock(&mutex_);
     for (int64_t i = 0; i < n; ++i) {
@@ -90,7 +90,8 @@ class DenseTable final : public LookupTable {
       if (at >= 0) {
         DenseCopy(values_, at, out, i, value_width_);
       } else {
-        DenseCopy(default_value, each ? i : 0, out, i, value_width_);
+        // The first default is all keys', as TensorFlow has it.
+        DenseCopy(default_value, 0, out, i, value_width_);
       }
     }
     return out;
@@ -259,6 +260,10 @@ StatusOr<std::shared_ptr<LookupTable>> MakeDenseTable(const DenseTableOptions& o
   }
   if (!(o.max_load > 0 && o.max_load < 1)) {
     return InvalidArgument("max_load_factor must be between 0 and 1, got: ", o.max_load);
+  }
+  if (o.value_shape.rank() > 1) {
+    return InvalidArgument("Empty value must be a scalar or a vector, got shape ",
+                           o.value_shape.ToString());
   }
   if (o.empty_key.dtype() != o.key_dtype ||
       (o.deleted_key.valid() && o.deleted_key.dtype() != o.key_dtype)) {

@@ -135,21 +135,21 @@ class HashTableOf final : public LookupTable {
   }
 
   Status Insert(const Tensor& keys, const Tensor& values) override {
+    ASSIGN_OR_RETURN(auto counted, CheckKeys(keys));
+    RETURN_IF_ERROR(CheckValues(values, counted.second));
     if (fill_once_) {
       return Unimplemented("Insert not supported by InitializableLookupTable implementations");
     }
-    ASSIGN_OR_RETURN(auto counted, CheckKeys(keys));
-    RETURN_IF_ERROR(CheckValues(values, counted.second));
     absl::WriterMutexLock lock(&mutex_);
     for (int64_t i = 0; i < counted.first; ++i) Put(keys, values, i);
     return OkStatus();
   }
 
   Status Remove(const Tensor& keys) override {
+    ASSIGN_OR_RETURN(auto counted, CheckKeys(keys));
     if (fill_once_) {
       return Unimplemented("Remove not supported by InitializableLookupTable implementations");
     }
-    ASSIGN_OR_RETURN(auto counted, CheckKeys(keys));
     absl::WriterMutexLock lock(&mutex_);
     for (int64_t i = 0; i < counted.first; ++i) {
       auto it = index_.find(TableKeyAt<K>(keys, i));
@@ -181,6 +181,7 @@ class HashTableOf final : public LookupTable {
     ASSIGN_OR_RETURN(auto counted, CheckKeys(keys));
     RETURN_IF_ERROR(CheckValues(values, counted.second));
     const int64_t n = counted.first;
+    if (n == 0) return InvalidArgument("keys and values cannot be empty tensors.");
     absl::WriterMutexLock lock(&mutex_);
     if (filled_) {
       if (n == static_cast<int64_t>(keys_.size())) return OkStatus();

@@ -32,23 +32,28 @@ Status ScatterRows(const OpContext& ctx, UpdateKind kind, Tensor& params) {
         ", params.shape ", params.shape().ToString());
   };
   if (!one_value && updates.rank() != indices.rank() + params.rank() - 1) return mismatch();
-  if (params.rank() < 1) return mismatch();
-  const int64_t n = indices.num_elements();
-  if (!one_value) {
+  if (is_ref && !one_value) {
     for (int d = 0; d < updates.rank(); ++d) {
-      if (d < indices.rank() && updates.dim(d) != indices.dim(d)) {
-        if (is_ref) return mismatch();
-        if (n == 0) continue;
-        return InvalidArgument("The shape of indices (", indices.shape().ToString(),
-                               ") must be a prefix of the shape of updates (",
-                               updates.shape().ToString(), ")");
-      }
-      if (d >= indices.rank() && updates.dim(d) != params.dim(d - indices.rank() + 1)) {
+      if (updates.dim(d) !=
+          (d < indices.rank() ? indices.dim(d) : params.dim(d - indices.rank() + 1))) {
         return mismatch();
       }
     }
   }
+  // Ops on references divide floats by anything.
+  if (kind == UpdateKind::kDiv && (!is_ref || IsInteger(updates.dtype())) && HasZero(updates)) {
+    return InvalidArgument("updates must not contain 0");
+  }
+  const int64_t n = indices.num_elements();
   if (n == 0) return OkStatus();
+  for (int d = 0; !one_value && d < indices.rank(); ++d) {
+    if (d >= updates.rank() || updates.dim(d) != indices.dim(d)) {
+      return InvalidArgument("The shape of indices (", indices.shape().ToString(),
+                             ") must be a prefix of the shape of updates (",
+                             updates.shape().ToString(), ")");
+    }
+  }
+  if (params.rank() < 1) return mismatch();
   const int64_t rows = params.dim(0);
   for (int64_t i = 0; i < n; ++i) {
     const int64_t row = IndexAt(indices, i);
@@ -57,8 +62,9 @@ Status ScatterRows(const OpContext& ctx, UpdateKind kind, Tensor& params) {
                              " is not in [0, ", rows, ")");
     }
   }
-  if (kind == UpdateKind::kDiv && HasIntegerZero(updates)) {
-    return InvalidArgument("updates must not contain 0");
+  // TensorFlow writes rows of other sizes over what lies behind.
+  for (int d = indices.rank(); !one_value && d < updates.rank(); ++d) {
+    if (updates.dim(d) != params.dim(d - indices.rank() + 1)) return mismatch();
   }
   const int64_t width = params.shape().Product(1, params.rank());
   const size_t row_bytes = static_cast<size_t>(width) * Tensor::ElementSize(params.dtype());
@@ -83,7 +89,9 @@ Status ScatterSlices(const OpContext& ctx, UpdateKind kind, bool skip_bad, Tenso
   if (params.rank() < 1) {
     return InvalidArgument("Output must be at least 1-D, got shape: ", params.shape().ToString());
   }
-  if (params.num_elements() == 0 && (indices.num_elements() != 0 || updates.num_elements() != 0)) {
+  const bool none = indices.num_elements() == 0 && updates.num_elements() == 0;
+  if (!none &&
+      (params.num_elements() == 0 || indices.num_elements() == 0 || updates.num_elements() == 0)) {
     return InvalidArgument("Indices and updates specified for empty output.  indices shape: ",
                            indices.shape().ToString());
   }
@@ -92,11 +100,16 @@ Status ScatterSlices(const OpContext& ctx, UpdateKind kind, bool skip_bad, Tenso
   }
   RETURN_IF_ERROR(CheckScatterNdShapes(params.shape(), indices.shape(), updates.shape(),
                                        ScatterNdWords::kVariable));
+  const int64_t depth = indices.rank() > 1 ? indices.shape().back() : 1;
+  if (params.num_elements() != 0 && (depth < 1 || depth > 7)) {
+    return InvalidArgument("Only indices.shape[-1] values between 1 and 5 are currently supported.",
+                           "  Requested rank: ", depth);
+  }
   const Tensor rows = indices.rank() == 1 ? indices.WithShape(Shape({indices.dim(0), 1})) : indices;
   const Shape shape = params.shape();
   const NdIndices nd(rows, shape);
-  // First all indices, so that an error leaves the variable as it was.
-  for (int64_t i = 0; i < nd.rows() && !skip_bad; ++i) {
+  // First all indices, so that an error leaves the variable as it was; the last bad one is named.
+  for (int64_t i = nd.rows(); i-- > 0 && !skip_bad;) {
     if (nd.Place(i) >= 0) continue;
     return InvalidArgument(nd.Describe(i), " does not index into shape ", shape.ToString());
   }
@@ -123,7 +136,7 @@ Status RunScatterNd(OpContext& ctx) {
   ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindVariable(ctx, 0));
   const std::string policy = ctx.node().String("bad_indices_policy");
   if (!policy.empty() && policy != "DEFAULT" && policy != "ERROR" && policy != "IGNORE") {
-    return InvalidArgument("Bad indices policy: ", policy);
+    return InvalidArgument("Unknown bad indices handling attribute: ", policy);
   }
   RETURN_IF_ERROR(variable->Update(
       [&](Tensor& value) { return ScatterSlices(ctx, kKind, policy == "IGNORE", value); }));

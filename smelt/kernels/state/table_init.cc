@@ -119,7 +119,12 @@ Status InitializeFromText(const std::string& path, const TextColumns& columns, L
   RETURN_IF_ERROR(CheckTextColumn("key", columns.key_index, table.key_dtype()));
   RETURN_IF_ERROR(CheckTextColumn("value", columns.value_index, table.value_dtype()));
   ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, files.Map(path));
-  if (file->size() == 0) return OutOfRange("Read less bytes than requested");
+  if (columns.vocab_size == 0) {
+    return OutOfRange("Finished reading 0 of lines from ", path);
+  }
+  if (file->size() == 0 && columns.vocab_size < 0) {
+    return OutOfRange("Read less bytes than requested");
+  }
   ASSIGN_OR_RETURN(std::vector<TextLine> lines, TextLines(file->bytes(), path, columns.vocab_size));
 
   const auto n = static_cast<int64_t>(lines.size());

@@ -29,10 +29,6 @@ StatusOr<std::unique_ptr<KernelState>> PrepareTable(const Node& node) {
                            "' has a value_shape that is not known: ", shape.ToString());
   }
   ASSIGN_OR_RETURN(state->value_shape, Shape::Make(shape.dims()));
-  if (state->value_shape.rank() > 1) {
-    return InvalidArgument("Default value must be a vector, got shape ",
-                           state->value_shape.ToString());
-  }
   state->buckets = node.Int("initial_num_buckets");
   state->max_load = node.Float("max_load_factor");
   return state;
@@ -45,6 +41,9 @@ StatusOr<std::shared_ptr<Resource>> MakeTable(const OpContext& ctx, TableForm fo
                         s.max_load,  ctx.input(0),  Tensor()};
     if (ctx.num_inputs() > 1) o.deleted_key = ctx.input(1);
     return MakeDenseTable(o);
+  }
+  if (form == TableForm::kTensors && s.value_shape.rank() != 1) {
+    return InvalidArgument("Default value must be a vector, got shape ", s.value_shape.ToString());
   }
   return MakeHashTable(s.key_dtype, s.value_dtype,
                        form == TableForm::kTensors ? s.value_shape : Shape(),

@@ -139,16 +139,19 @@ void ApplyUpdate(UpdateKind kind, Dtype dtype, void* params, const void* updates
              [&]<typename T>() { UpdateTyped<T>(kind, params, updates, n, step); });
 }
 
-bool HasIntegerZero(const Tensor& t) {
-  if (!IsInteger(t.dtype())) return false;
-  const size_t size = DtypeSize(t.dtype());
-  const int64_t n = t.num_elements();
-  const auto* bytes = static_cast<const char*>(t.raw());
-  static constexpr char kZero[8] = {};
-  for (int64_t i = 0; i < n; ++i) {
-    if (std::memcmp(bytes + static_cast<size_t>(i) * size, kZero, size) == 0) return true;
-  }
-  return false;
+bool HasZero(const Tensor& t) {
+  bool zero = false;
+  VisitTypes(NumberTypes(), t.dtype(), [&]<typename T>() {
+    const T* v = t.data<T>();
+    zero = std::any_of(v, v + t.num_elements(), [](const T& x) {
+      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>) {
+        return static_cast<float>(x) == 0;
+      } else {
+        return x == T(0);
+      }
+    });
+  });
+  return zero;
 }
 
 }  // namespace smelt

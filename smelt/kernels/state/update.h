@@ -14,8 +14,8 @@ enum class UpdateKind : uint8_t { kSet, kAdd, kSub, kMul, kDiv, kMin, kMax };
 void ApplyUpdate(UpdateKind kind, Dtype dtype, void* params, const void* updates, int64_t n,
                  int64_t step);
 
-// Whether an integer tensor holds a 0; false for other types.
-bool HasIntegerZero(const Tensor& t);
+// Whether a tensor of numbers holds a 0.
+bool HasZero(const Tensor& t);
 
 }  // namespace smelt
 

@@ -199,11 +199,16 @@ Status RunAssignRef(OpContext& ctx) {
 }
 
 Status RunDestroy(OpContext& ctx) {
+  // Looked for by the handle alone, which knows no type that has a name.
+  const auto missing = [&] {
+    const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
+    return NotFound("Resource ", h.container, "/", h.name, "/<unknown> does not exist.");
+  };
   auto variable = FindVariable(ctx, 0);
   const bool ignore = ctx.node().Bool("ignore_lookup_error", true);
   if (!variable.ok()) {
     // A resource of another kind: the manager drops its reference, and the last handle destroys it.
-    if (absl::IsNotFound(variable.status())) return ignore ? OkStatus() : variable.status();
+    if (absl::IsNotFound(variable.status())) return ignore ? OkStatus() : missing();
     const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
     if (h.resource != nullptr && ctx.step().resources != nullptr) {
       ctx.step().resources->Remove(h.container, h.resource->kind(), h.name);
@@ -212,10 +217,7 @@ Status RunDestroy(OpContext& ctx) {
     return variable.status();
   }
   // Emptied, not removed: handles that were made before can still assign it.
-  if (!(*variable)->initialized() && !ignore) {
-    const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
-    return NoVariable(h.container, h.name);
-  }
+  if (!(*variable)->initialized() && !ignore) return missing();
   (*variable)->Clear();
   return OkStatus();
 }
@@ -234,7 +236,9 @@ Status RunCountUpTo(OpContext& ctx) {
     if (value.dtype() != ctx.output_type(0)) {
       return InvalidArgument("input is not ", DtypeName(ctx.output_type(0)));
     }
-    if (value.rank() != 0) return InvalidArgument("input is not a scalar");
+    if (value.rank() != 0) {
+      return InvalidArgument("input is not a scalar: ", value.shape().ToString());
+    }
     const int64_t now = IndexAt(value, 0);
     if (now >= limit) return OutOfRange("Reached limit of ", limit);
     if (value.dtype() == Dtype::kInt32) {

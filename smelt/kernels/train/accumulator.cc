@@ -88,7 +88,7 @@ StatusOr<std::shared_ptr<Accumulator>> FindAccumulator(const OpContext& ctx, boo
 StatusOr<int64_t> AccumulatorScalar(const OpContext& ctx, int i, absl::string_view what) {
   const Tensor& t = ctx.input(i);
   if (t.rank() != 0) {
-    return InvalidArgument("Argument ", what, " must be a scalar, but had shape ",
+    return InvalidArgument("Argument ", what, " must be scalar, but had bad shape ",
                            t.shape().ToString());
   }
   return IndexAt(t, 0);
@@ -183,35 +183,23 @@ Status RunSetGlobalStep(OpContext& ctx) {
 
 // ---- sparse ----
 
-// INVALID_ARGUMENT unless the sizes of `values` after the first are those of `shape`, where -1 fits
-// all.
-Status CheckValueSizes(const Shape& values, std::span<const int64_t> shape) {
-  if (values.rank() != static_cast<int>(shape.size())) {
-    return InvalidArgument("Shape mismatch: expected values rank at least ", shape.size(), ", got ",
-                           values.rank());
+// INVALID_ARGUMENT unless `given` has at least the rank of `wanted` (which may be unknown) and its
+// sizes from `from` on; -1 fits all.
+Status CheckAtLeast(absl::string_view what, const PartialShape& wanted,
+                    std::span<const int64_t> given, int from) {
+  if (wanted.rank() > static_cast<int>(given.size())) {
+    return InvalidArgument("Shape mismatch: expected ", what, " rank at least ", wanted.rank(),
+                           ", got ", given.size());
   }
-  for (int d = 1; d < values.rank(); ++d) {
-    if (shape[d] < 0 || shape[d] == values[d]) continue;
-    return InvalidArgument("Shape mismatch: expected values dim ", d, " to be ", shape[d], ", got ",
-                           values[d]);
-  }
-  return OkStatus();
-}
-
-Status CheckStatedShape(const PartialShape& wanted, const Dims& shape) {
-  if (!wanted.known_rank()) return OkStatus();
-  if (wanted.rank() != static_cast<int>(shape.size())) {
-    return InvalidArgument("Shape mismatch: expected shape rank at least ", wanted.rank(), ", got ",
-                           shape.size());
-  }
-  for (int d = 0; d < wanted.rank(); ++d) {
-    if (wanted[d] < 0 || wanted[d] == shape[d]) continue;
-    return InvalidArgument("Shape mismatch: expected shape dim ", d, " to be ", wanted[d], ", got ",
-                           shape[d]);
+  for (int d = from; d < wanted.rank(); ++d) {
+    if (wanted[d] < 0 || wanted[d] == given[d]) continue;
+    return InvalidArgument("Shape mismatch: expected ", what, " dim ", d, " to be ", wanted[d],
+                           ", got ", given[d]);
   }
   return OkStatus();
 }
 
+// The shape that the op states is held against the accumulator's, not against the values.
 Status CheckSparseGradient(const OpContext& ctx, const Accumulator& a, const Tensor& indices,
                            const Tensor& values) ABSL_EXCLUSIVE_LOCKS_REQUIRED(a.mutex) {
   if (values.rank() == 0) return InvalidArgument("Values cannot be 0-dimensional.");
@@ -223,28 +211,23 @@ Status CheckSparseGradient(const OpContext& ctx, const Accumulator& a, const Ten
     return InvalidArgument("Expected ", indices.num_elements(), " non-empty input values, got ",
                            values.dim(0));
   }
-  int64_t rows = a.shape.rank() > 0 ? a.shape[0] : -1;
   if (ctx.node().Bool("has_known_shape")) {
-    const Tensor& stated = ctx.input(4);
-    if (stated.rank() != 1) {
-      return InvalidArgument("Input shape should be a vector but received shape: ",
-                             stated.shape().ToString());
-    }
-    const Dims shape = IntsOf(stated);
-    RETURN_IF_ERROR(CheckStatedShape(a.shape, shape));
-    RETURN_IF_ERROR(CheckValueSizes(values.shape(), shape));
-    rows = shape[0];
+    RETURN_IF_ERROR(CheckAtLeast("shape", a.shape, IntsOf(ctx.input(4)), 0));
   }
-  if (a.shape.known_rank()) RETURN_IF_ERROR(CheckValueSizes(values.shape(), a.shape.dims()));
-  if (a.count > 0) RETURN_IF_ERROR(CheckValueSizes(values.shape(), a.sum.shape().dims()));
-  for (int64_t i = 0; i < indices.num_elements(); ++i) {
+  const int64_t rows = a.shape.rank() > 0 ? a.shape[0] : -1;
+  for (int64_t i = 0; rows >= 0 && i < indices.num_elements(); ++i) {
     const int64_t index = IndexAt(indices, i);
-    if (index < 0) return InvalidArgument("Index of slice ", i, " is negative: ", index);
-    if (rows < 0 || index < rows) continue;
+    if (index < rows) continue;
     return InvalidArgument("Shape mismatch: index of slice ", i,
                            " exceeded limits of shape; index is ", index, " exceeded ", rows);
   }
-  return OkStatus();
+  if (a.count == 0) return CheckAtLeast("values", a.shape, values.shape().dims(), 1);
+  const Shape& held = a.sum.shape();
+  if (held.rank() != values.rank()) {
+    return InvalidArgument("Shape mismatch: expected values rank ", held.rank(), ", got ",
+                           values.rank());
+  }
+  return CheckAtLeast("values", held, values.shape().dims(), 1);
 }
 
 // Adds the rows of `values` to the sum: merges both lists as TensorFlow does, as if they were

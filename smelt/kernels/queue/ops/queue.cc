@@ -168,19 +168,17 @@ Status RunDequeueMany(OpContext& ctx) {
   ASSIGN_OR_RETURN(auto queue, FindQueue(ctx));
   const absl::string_view op = kUpTo ? "DequeueUpToOp" : "DequeueManyOp";
   const Tensor& n = ctx.input(1);
-  if (n.num_elements() != 1) {
-    return InvalidArgument(op, " wants one number of elements, got the shape ",
-                           n.shape().ToString());
+  if (n.num_elements() == 0) {
+    return InvalidArgument(op, " wants a number of elements, got the shape ", n.shape().ToString());
   }
-  if (n.scalar<int32_t>() < 0) {
-    return InvalidArgument(op, " requested ", n.scalar<int32_t>(), " < 0 elements");
-  }
+  const int32_t wanted = *n.data<int32_t>();  // the first, whatever the shape
+  if (wanted < 0) return InvalidArgument(op, " requested ", wanted, " < 0 elements");
   RETURN_IF_ERROR(CheckQueueSignature(ctx, *queue, /*out=*/true));
   if (queue->options().shapes.empty()) {
     return InvalidArgument(QueueKindName(queue->options().kind), "'s DequeueMany and ",
                            "DequeueUpTo require the components to have specified shapes.");
   }
-  ASSIGN_OR_RETURN(Tuple tuple, queue->DequeueMany(n.scalar<int32_t>(), kUpTo, ctx.step()));
+  ASSIGN_OR_RETURN(Tuple tuple, queue->DequeueMany(wanted, kUpTo, ctx.step()));
   SetTuple(ctx, std::move(tuple));
   return OkStatus();
 }
