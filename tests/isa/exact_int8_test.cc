@@ -53,23 +53,94 @@ TEST(ExactInt8, Widens) {
     AtTheEdge<int8_t> x(Anything<int8_t>(n));
     std::vector<int16_t> y(n + 1, 77);
     IsaExactInt8().widen(x.data(), y.data(), n, -128);
-    std::vector<uint8_t> bytes(n + 1, 77), less(n + 1, 77);
+    std::vector<uint8_t> bytes(n + 1, 77);
     IsaExactInt8().to_bytes(x.data(), bytes.data(), n);
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<int16_t>(y[i] - 200);
-    IsaExactInt8().steps_to_bytes(y.data(), less.data(), n, -200);
     for (int64_t i = 0; i < n; ++i) {
-      ASSERT_EQ(y[i] + 200, x.data()[i] + 128);
+      ASSERT_EQ(y[i], x.data()[i] + 128);
       ASSERT_EQ(bytes[i], x.data()[i] + 128);
-      ASSERT_EQ(less[i], x.data()[i] + 128);
     }
     ASSERT_EQ(y[n], 77);
     ASSERT_EQ(bytes[n], 77);
-    ASSERT_EQ(less[n], 77);
-    std::vector<int32_t> sums(n + 1, 77);
-    const std::vector<int32_t> w = Anything<int32_t>(n);
-    IsaExactInt8().add_times(w.data(), -201, sums.data(), n);
-    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(sums[i], Wrapped(77 - int64_t{w[i]} * 201));
-    ASSERT_EQ(sums[n], 77);
+  }
+}
+
+// As XNNPACK words it, one operation after another; rows with numbers that are none, and of zeros.
+TEST(ExactInt8, StepsOfRows) {
+  for (const int64_t n : Lengths()) {
+    if (n == 0) continue;
+    constexpr int64_t kRows = 37;
+    std::vector<float> x = Floats(kRows * n, -3, 5);
+    for (int64_t r = 0; r < kRows; ++r) {
+      float* row = x.data() + r * n;
+      for (int64_t i = 0; i < n; ++i) {
+        row[i] = r % 5 == 1   ? std::abs(row[i])
+                 : r % 5 == 2 ? 0
+                              : row[i] * std::ldexp(1.0f, 7 * (r % 4));
+      }
+      if (r % 7 == 3) row[r % n] = r % 2 == 0 ? kNaN : -kInfinity;
+      if (r == 20) std::fill_n(row, n, 1e-44f);
+      if (r == 21) row[n - 1] = 3e38f;
+    }
+    AtTheEdge<float> in(x);
+    std::vector<ExactInt8Steps> steps(kRows + 1);
+    steps[kRows].scale = 77;
+    IsaExactInt8().steps_of_rows(in.data(), kRows, n, steps.data());
+    for (int64_t r = 0; r < kRows; ++r) {
+      float low = 0, high = 0;
+      bool whole_row = true;
+      for (int64_t i = 0; i < n; ++i) {
+        whole_row &= std::isfinite(x[r * n + i]);
+        low = std::min(low, x[r * n + i]);
+        high = std::max(high, x[r * n + i]);
+      }
+      ExactInt8Steps wanted;
+      const volatile float range = high - low, inverse = 255.0f / range;
+      if (whole_row && range > 0 && std::isfinite(range) && std::isfinite(inverse)) {
+        const volatile float at_low = low * inverse, at_high = high * inverse;
+        const volatile float below = at_low - 128, above = at_high + 127;
+        const float zero = std::nearbyint(
+            std::clamp(below + above > 0 ? -128 - at_low : 127 - at_high, -128.0f, 127.0f));
+        wanted = {1 / inverse, inverse, -128 - zero, 127 - zero};
+      }
+      ASSERT_EQ(steps[r].scale, wanted.scale) << r << " of " << n;
+      ASSERT_EQ(steps[r].inverse, wanted.inverse) << r << " of " << n;
+      ASSERT_EQ(steps[r].low, wanted.low) << r << " of " << n;
+      ASSERT_EQ(steps[r].high, wanted.high) << r << " of " << n;
+    }
+    ASSERT_EQ(steps[kRows].scale, 77);
+  }
+}
+
+// Rows that lie apart, with weights' sums that wrap around and without.
+TEST(ExactInt8, RowsToFloats) {
+  constexpr int64_t kRows = 3, kApart = 80;
+  for (const int64_t n : Lengths()) {
+    if (n > kApart) continue;
+    const std::vector<int32_t> sums = Anything<int32_t>(kRows * kApart), w = Anything<int32_t>(n);
+    const std::vector<float> scales = Floats(n, 0, 1), bias = Floats(n, -1, 1);
+    const ExactInt8Row rows[kRows] = {{1e-9f, -201}, {2e-9f, 0}, {kNaN, 7}};
+    for (const bool times : {false, true}) {
+      std::vector<float> y(kRows * (n + 1), 77.0f);
+      ExactInt8Floats floats;
+      if (times) floats.weight_sums = w.data();
+      floats.scales = scales.data(), floats.bias = bias.data();
+      floats.low = -1, floats.high = 1.5f;
+      floats.sums_step = kApart;
+      floats.y = y.data(), floats.y_step = n + 1, floats.columns = n;
+      IsaExactInt8().to_floats(sums.data(), rows, kRows, floats);
+      for (int64_t i = 0; i < kRows * n; ++i) {
+        const int64_t r = i / n, c = i % n;
+        const int32_t sum =
+            Wrapped(sums[r * kApart + c] + (times ? int64_t{w[c]} * rows[r].times : 0));
+        const double v = double{static_cast<float>(sum) * rows[r].scale} * scales[c] + bias[c];
+        if (r == 2) {
+          ASSERT_TRUE(std::isnan(y[r * (n + 1) + c]));
+          continue;
+        }
+        ASSERT_NEAR(y[r * (n + 1) + c], std::clamp(v, -1.0, 1.5), 1e-6) << r << " " << c;
+      }
+      for (int64_t r = 0; r < kRows; ++r) ASSERT_EQ(y[r * (n + 1) + n], 77);
+    }
   }
 }
 
@@ -285,27 +356,26 @@ TEST(ExactInt8, Rows) {
     loops.steps_of(v.data(), steps.data(), n, 4, -200, 180);
     std::vector<int16_t> away(n + 1, 77);
     loops.steps_away_of(v.data(), away.data(), n, 4, -200, 180);
-    std::vector<float> back(n + 1, 77.0f), other(n + 1, 77.0f);
+    std::vector<uint8_t> bytes(n + 1, 77);
+    loops.bytes_of(v.data(), bytes.data(), n, 4, -75, 180);
+    std::vector<float> other(n + 1, 77.0f);
     const std::vector<float> scales = Floats(n, 0, 1), bias = Floats(n, -1, 1);
-    loops.to_float(sums.data(), 0.125f, scales.data(), bias.data(), -9, kInfinity, back.data(), n);
     loops.to_float_by_four(sums.data(), 0.3f, scales.data(), bias.data(), -9, kInfinity,
                            other.data(), n);
     for (int64_t i = 0; i < n; ++i) {
       const float four = std::isnan(v[i]) ? -200 : std::clamp(v[i] * 4, -200.0f, 180.0f);
       ASSERT_EQ(steps[i], std::nearbyint(four));
       ASSERT_EQ(away[i], std::round(four));
+      ASSERT_EQ(bytes[i], std::nearbyint(std::max(four, -75.0f)) + 75);
       const bool left = i >= n / 4 * 4;
       const float once = static_cast<float>(sums[i]) * (left ? 0.3f : scales[i]);
       // Rounded here too, also where the compiler would fuse what follows.
       const volatile float scaled = once * (left ? scales[i] : 0.3f);
       ASSERT_EQ(other[i], std::max(-9.0f, scaled + bias[i]));
-      const double wanted = std::max(-9.0, double{sums[i] * 0.125f} * scales[i] + bias[i]);
-      ASSERT_NEAR(back[i], wanted, 1e-5);
     }
     ASSERT_EQ(steps[n], 77);
     ASSERT_EQ(away[n], 77);
     ASSERT_EQ(other[n], 77);
-    ASSERT_EQ(back[n], 77);
     std::vector<int8_t> y(n + 1, 77);
     for (const int32_t zero : {-3, 128, -65536}) {
       const float scale = 4;

@@ -65,6 +65,29 @@ struct ExactInt8Depthwise {
   const Int8SumBlock* block = nullptr;
 };
 
+// What becomes of sums of rows whose numbers were quantized each by its own scale: y = clamp((sum +
+// weight_sum * times) * scale * column's scale + bias, low, high), where the sum wraps around, and
+// the last product and sum are one operation where the processor can; a NaN stays.
+struct ExactInt8Row {
+  float scale = 1;
+  int32_t times = 0;
+};
+struct ExactInt8Floats {
+  const int32_t* weight_sums = nullptr;  // by column; nullptr: zeros
+  const float *scales = nullptr, *bias = nullptr;
+  float low = 0, high = 0;
+  int64_t sums_step = 0;  // from row to row
+  float* y = nullptr;
+  int64_t y_step = 0, columns = 0;
+};
+
+// Float numbers x as whole steps s within [low, high]: x = scale * s, where s is a number of int8
+// less the zero point.
+struct ExactInt8Steps {
+  float scale = 1, inverse = 0;
+  float low = 0, high = 0;
+};
+
 struct ExactInt8Loops {
   int64_t panel = 0, group = 0;
   int rows = 0;  // the most of one tile
@@ -88,10 +111,6 @@ struct ExactInt8Loops {
   void (*widen)(const int8_t* x, int16_t* y, int64_t n, int32_t zero) = nullptr;
   // y = x + 128.
   void (*to_bytes)(const int8_t* x, uint8_t* y, int64_t n) = nullptr;
-  // y = x - low. REQUIRES: it is a byte.
-  void (*steps_to_bytes)(const int16_t* x, uint8_t* y, int64_t n, int32_t low) = nullptr;
-  // sums += w * times, which wraps around.
-  void (*add_times)(const int32_t* w, int32_t times, int32_t* sums, int64_t n) = nullptr;
   const uint8_t* depthwise_places = nullptr;  // where each channel of a block stands
   void (*depthwise)(const ExactInt8Depthwise& run) = nullptr;
   // nullptr where there is no such loop.
@@ -125,19 +144,25 @@ struct ExactInt8Loops {
   // y = clamp(rint(x * scale) + zero, low, high), by the first scale; a NaN as high.
   void (*quantize)(const float* x, int8_t* y, int64_t n, const ExactInt8Scales& scales) = nullptr;
 
+  // How XNNPACK's layers of "dynamic range" quantize each of `rows` rows of n numbers: by the range
+  // of these and 0. Numbers that have no range stand for 0, and so do those that are none.
+  void (*steps_of_rows)(const float* x, int64_t rows, int64_t n, ExactInt8Steps* steps) = nullptr;
   // Of layers whose input is float, and quantized on the way: y = clamp(rint(x * inverse), low,
   // high), a NaN as low.
   void (*steps_of)(const float* x, int16_t* y, int64_t n, float inverse, float low,
                    float high) = nullptr;
-  // The same with halves rounded away from 0.
+  // The same less `low`. REQUIRES: that is a byte.
+  void (*bytes_of)(const float* x, uint8_t* y, int64_t n, float inverse, float low,
+                   float high) = nullptr;
+  // steps_of with halves rounded away from 0.
   void (*steps_away_of)(const float* x, int16_t* y, int64_t n, float inverse, float low,
                         float high) = nullptr;
-  // y = clamp(sums * scale * scales + bias, low, high), the last two operations as one where the
-  // processor can; a NaN stays.
-  void (*to_float)(const int32_t* sums, float scale, const float* scales, const float* bias,
-                   float low, float high, float* y, int64_t n) = nullptr;
-  // The same, rounded after each operation, as TensorFlow Lite's depthwise kernel does: four
-  // columns at a time sums * scales * scale, those that are left sums * scale * scales.
+  // Of each row of sums, as ExactInt8Floats says.
+  void (*to_floats)(const int32_t* sums, const ExactInt8Row* rows, int64_t num_rows,
+                    const ExactInt8Floats& floats) = nullptr;
+  // y = clamp(sums * scale * scales + bias, low, high), rounded after each operation, as TensorFlow
+  // Lite's depthwise kernel does: four columns at a time sums * scales * scale, those that are left
+  // sums * scale * scales. A NaN stays.
   void (*to_float_by_four)(const int32_t* sums, float scale, const float* scales, const float* bias,
                            float low, float high, float* y, int64_t n) = nullptr;
 };

@@ -88,18 +88,6 @@ void ToBytes(const int8_t* x, uint8_t* y, int64_t n) {
   SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = static_cast<uint8_t>(x[i]) ^ 0x80;
 }
 
-void StepsToBytes(const int16_t* x, uint8_t* y, int64_t n, int32_t low) {
-  const auto least = static_cast<int16_t>(low);
-  SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = static_cast<uint8_t>(x[i] - least);
-}
-
-void AddTimes(const int32_t* w, int32_t times, int32_t* sums, int64_t n) {
-  SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
-    sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) +
-                                   static_cast<uint32_t>(w[i]) * static_cast<uint32_t>(times));
-  }
-}
-
 void Depthwise(const ExactInt8Depthwise& run) {
   const Ends ends(run.scales);
   for (int64_t r = 0; r < run.results; ++r) {
@@ -198,12 +186,39 @@ void StepsOf(const float* x, int16_t* y, int64_t n, float inverse, float low, fl
   }
 }
 
-void ToFloat(const int32_t* sums, float scale, const float* scales, const float* bias, float low,
-             float high, float* y, int64_t n) {
+void BytesOf(const float* x, uint8_t* y, int64_t n, float inverse, float low, float high) {
+  const auto least = static_cast<int32_t>(low);
   SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
-    float v = static_cast<float>(sums[i]) * scale * scales[i] + bias[i];
+    float v = x[i] * inverse;
+    v = v > low ? v : low;
+    v = v < high ? v : high;
+    y[i] = static_cast<uint8_t>(static_cast<int32_t>(__builtin_rintf(v)) - least);
+  }
+}
+
+template <bool kTimes>
+inline __attribute__((always_inline)) void RowToFloats(const int32_t* sums, const ExactInt8Row& row,
+                                                       const ExactInt8Floats& f, float* y) {
+  const float *scales = f.scales, *bias = f.bias, low = f.low, high = f.high;
+  const int32_t* times = f.weight_sums;
+  SMELT_LOOP for (int64_t i = 0; i < f.columns; ++i) {
+    auto sum = static_cast<uint32_t>(sums[i]);
+    if (kTimes) sum += static_cast<uint32_t>(times[i]) * static_cast<uint32_t>(row.times);
+    float v = static_cast<float>(static_cast<int32_t>(sum)) * row.scale * scales[i] + bias[i];
     v = v < low ? low : v;
     y[i] = v > high ? high : v;
+  }
+}
+
+void ToFloats(const int32_t* sums, const ExactInt8Row* rows, int64_t num_rows,
+              const ExactInt8Floats& floats) {
+  float* y = floats.y;
+  for (int64_t r = 0; r < num_rows; ++r, sums += floats.sums_step, y += floats.y_step) {
+    if (floats.weight_sums != nullptr) {
+      RowToFloats<true>(sums, rows[r], floats, y);
+    } else {
+      RowToFloats<false>(sums, rows[r], floats, y);
+    }
   }
 }
 
@@ -237,8 +252,6 @@ void FillExactInt8(ExactInt8Loops& t) {
   t.tile = AnyTile;
   t.widen = Widen;
   t.to_bytes = ToBytes;
-  t.steps_to_bytes = StepsToBytes;
-  t.add_times = AddTimes;
   t.depthwise_places = kPlaces;
   t.depthwise = Depthwise;
   t.add_to_wide = AddToWide;
@@ -249,7 +262,8 @@ void FillExactInt8(ExactInt8Loops& t) {
   t.accumulate = Accumulate;
   t.quantize = Quantize;
   t.steps_of = StepsOf;
-  t.to_float = ToFloat;
+  t.bytes_of = BytesOf;
+  t.to_floats = ToFloats;
   FillRoundedInt8(t);
 }
 

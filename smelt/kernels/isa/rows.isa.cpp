@@ -69,6 +69,24 @@ float SumSquares(const float* x, int64_t n, float center) {
       [&](float s, int64_t i) { return s + (x[i] - center) * (x[i] - center); });
 }
 
+// Of two vectors, lane by lane; a NaN of either stays.
+template <bool kMax, typename V>
+inline __attribute__((always_inline)) V Extremer(V a, V b) {
+  return ((kMax ? a > b : a < b) | (a != a)) ? a : b;
+}
+template <bool kMax, typename V>
+inline __attribute__((always_inline)) float ExtremeLane(V v) {
+  if constexpr (kCountOf < V >> 4) {
+    return ExtremeLane<kMax>(Extremer<kMax>(LowHalf(v), HighHalf(v)));
+  } else {
+    float best = v[0];
+    for (int64_t l = 1; l < kCountOf<V>; ++l) {
+      best = best != best || (kMax ? best > v[l] : best < v[l]) ? best : v[l];
+    }
+    return best;
+  }
+}
+
 // A comparison with NaN is false, so NaN is looked for apart.
 template <bool kMax>
 float Extreme(const float* x, int64_t n) {
@@ -83,10 +101,8 @@ float Extreme(const float* x, int64_t n) {
       nan |= v != v;
       m = kMax ? (v > m ? v : m) : (v < m ? v : m);
     }
-    for (int64_t l = 0; l < kLanes; ++l) {
-      if (nan[l] != 0) return __builtin_nanf("");
-      best = kMax ? (m[l] > best ? m[l] : best) : (m[l] < best ? m[l] : best);
-    }
+    best = ExtremeLane<kMax>(nan != 0 ? Vec{} + __builtin_nanf("") : m);
+    if (best != best) return best;
   }
   for (; i < n; ++i) {
     if (x[i] != x[i]) return x[i];

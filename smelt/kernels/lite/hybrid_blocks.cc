@@ -5,8 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/exact_int8.h"
-#include "smelt/kernels/isa/isa.h"
-#include "smelt/kernels/lite/hybrid_steps.h"
 #include "smelt/kernels/lite/layer_shape.h"
 #include "smelt/tensor/float16.h"
 
@@ -70,8 +68,8 @@ Status RunBlocks(OpContext& ctx) {
   ParallelFor(rows, std::max<int64_t>(1, (1 << 14) / depth), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const float* x = in.data<float>() + r * depth;
-      const HybridSteps h =
-          StepsOfRange(std::min(Isa().min(x, depth), 0.0f), std::max(Isa().max(x, depth), 0.0f));
+      ExactInt8Steps h;
+      IsaExactInt8().steps_of_rows(x, 1, depth, &h);
       IsaExactInt8().steps_of(x, steps + r * depth, depth, h.inverse, h.low, h.high);
       row_scales[r] = h.scale;
     }

@@ -7,8 +7,6 @@
 #include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/isa/exact_int8.h"
-#include "smelt/kernels/isa/isa.h"
-#include "smelt/kernels/lite/hybrid_steps.h"
 #include "smelt/kernels/lite/layer_shape.h"
 #include "smelt/kernels/lite/transposed_phases.h"
 
@@ -108,9 +106,9 @@ Status RunHybridTransposed(OpContext& ctx) {
   const auto* w = static_cast<const int8_t*>(filter.raw());
   for (int64_t b = 0; b < m.batch; ++b) {
     const float* x = in.data<float>() + b * size;
-    HybridSteps h;
+    ExactInt8Steps h;
     if (size > 0) {
-      h = StepsOfRange(std::min(Isa().min(x, size), 0.0f), std::max(Isa().max(x, size), 0.0f));
+      IsaExactInt8().steps_of_rows(x, 1, size, &h);
       IsaExactInt8().steps_of(x, scratch.data<int16_t>(), size, h.inverse, h.low, h.high);
     }
     ParallelFor(m.in_h, 1, [&](int64_t begin, int64_t end) {

@@ -183,14 +183,8 @@ void Int8Layer::FillPixels(const int8_t* x, uint8_t* to, int64_t pixels, const S
 
 void Int8Layer::FillPixels(const float* x, uint8_t* to, int64_t pixels,
                            const Scaled* scaled) const {
-  constexpr int64_t kBlock = 1024;
-  std::array<int16_t, kBlock> steps;
   const auto row = [&](const float* from, uint8_t* bytes, int64_t n, const Scaled& how) {
-    for (int64_t i = 0; i < n; i += kBlock) {
-      const int64_t count = std::min(kBlock, n - i);
-      loops_.steps_of(from + i, steps.data(), count, how.inverse, how.low, how.high);
-      loops_.steps_to_bytes(steps.data(), bytes + i, count, static_cast<int32_t>(how.low));
-    }
+    loops_.bytes_of(from, bytes, n, how.inverse, how.low, how.high);
   };
   if (!by_row_) return row(x, to, pixels * s_.depth, *scaled);
   for (int64_t p = 0; p < pixels; ++p) {
@@ -204,8 +198,7 @@ N Int8Layer::ZeroOfImage(const Scaled* how) const {
   return static_cast<N>(hybrid_ ? -static_cast<int32_t>(how->low) : in_zero_ + 128);
 }
 
-Int8Layer::Scaled Int8Layer::ScaledOfRange(float low, float high) const {
-  if (!s_.depthwise) return StepsOfRange(low, high);
+Int8Layer::Scaled Int8Layer::ScaledOfRange(float low, float high) {
   const float range = high - low;
   if (!(range > 0) || !std::isfinite(range)) return {1, 0, 0, 0};
   Scaled s;
@@ -227,6 +220,10 @@ void Int8Layer::FindScales(const float* x, Scaled* scaled) const {
   const int64_t n = by_row_ ? s_.depth : s_.in_h * s_.in_w * s_.depth;
   ParallelFor(num_scaled(), std::max<int64_t>(1, kWorthWidening / n),
               [&](int64_t begin, int64_t end) {
+                if (!s_.depthwise) {
+                  loops_.steps_of_rows(x + begin * n, end - begin, n, scaled + begin);
+                  return;
+                }
                 for (int64_t i = begin; i < end; ++i) {
                   const float low = std::min(Isa().min(x + i * n, n), 0.0f);
                   const float high = std::max(Isa().max(x + i * n, n), 0.0f);
@@ -275,6 +272,11 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
   }
   if (std::is_same_v<T, float> || !factors_.empty()) tile.sums = sums.data();
   const int most = std::min(static_cast<int>(rows_of_tile()), kMostRows);
+  std::array<ExactInt8Row, kMostRows> how_rows;
+  ExactInt8Floats floats;
+  floats.low = low_, floats.high = high_;
+  floats.sums_step = loops_.panel;
+  floats.y_step = s_.units;
   if (matrices_) loops_.begin_matrices();
   for (int64_t panel = first_panel; panel < last_panel; ++panel) {
     const int64_t g = panel / panels_.panels, column = panel % panels_.panels * loops_.panel;
@@ -283,6 +285,12 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
     tile.start = start_.data() + panel * loops_.panel;
     tile.scales = ScalesAt(panel * loops_.panel);
     tile.columns = std::min(loops_.panel, per_group - column);
+    if constexpr (std::is_same_v<T, float>) {
+      if (bytes_) floats.weight_sums = weight_sums_.data() + panel * loops_.panel;
+      floats.scales = scales_.data() + unit;
+      floats.bias = bias_.data() + unit;
+      floats.columns = tile.columns;
+    }
     int64_t line_ends = from, window = 0;
     for (int64_t r = from; r < to; r += most) {
       const int n = static_cast<int>(std::min<int64_t>(most, to - r));
@@ -304,15 +312,11 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
       } else {
         run_tile(tile, n);
         for (int i = 0; i < n; ++i) {
-          if constexpr (std::is_same_v<N, uint8_t>) {
-            loops_.add_times(weight_sums_.data() + panel * loops_.panel,
-                             static_cast<int32_t>(HowOf(scaled, r + i).low),
-                             sums.data() + i * loops_.panel, loops_.panel);
-          }
-          loops_.to_float(sums.data() + i * loops_.panel, HowOf(scaled, r + i).scale,
-                          scales_.data() + unit, bias_.data() + unit, low_, high_,
-                          y + (r + i) * s_.units + unit, tile.columns);
+          const Scaled& how = HowOf(scaled, r + i);
+          how_rows[static_cast<size_t>(i)] = {how.scale, static_cast<int32_t>(how.low)};
         }
+        floats.y = y + r * s_.units + unit;
+        loops_.to_floats(sums.data(), how_rows.data(), n, floats);
       }
     }
   }

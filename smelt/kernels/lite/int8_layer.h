@@ -15,7 +15,6 @@
 #include "smelt/base/aligned_vector.h"
 #include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
-#include "smelt/kernels/lite/hybrid_steps.h"
 #include "smelt/kernels/nn/int8_image.h"
 
 namespace smelt::lite {
@@ -60,7 +59,7 @@ class Int8Layer {
 
  private:
   // How numbers of the input become those of the image.
-  using Scaled = HybridSteps;
+  using Scaled = ExactInt8Steps;
 
   void SetShape();
   void Pack(const int8_t* weights);
@@ -80,8 +79,8 @@ class Int8Layer {
   // The number of the image that stands for 0.
   template <typename N>
   N ZeroOfImage(const Scaled* how) const;
-  // Of an input within [low, high], of which 0 is one.
-  Scaled ScaledOfRange(float low, float high) const;
+  // Of a depthwise layer's input within [low, high], of which 0 is one.
+  static Scaled ScaledOfRange(float low, float high);
   void FindScales(const float* x, Scaled* scaled) const;
   template <typename N, typename T>
   void RunTiles(const N* image, const Scaled* scaled, T* y) const;
