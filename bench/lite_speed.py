@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How fast .tflite files answer in smelt and in LiteRT with XNNPACK: lite_speed.py SMELT SUITE [NAME...] [--kinds float,dynamic,int8] [--threads 1,2]
+"""How fast .tflite files answer in smelt and in LiteRT with XNNPACK: lite_speed.py SMELT SUITE [NAME...] [--kinds float,dynamic,int8,int16x8] [--threads 1,2]
 
-SUITE is as for bench.py: SUITE/NAME/saved_model and inputs_1.npz. smelt lite writes each file (batch 1; int8 is full integer with float borders, its samples are
+SUITE is as for bench.py: SUITE/NAME/saved_model and inputs_1.npz. smelt lite writes each file (batch 1; int8 and int16x8 are full integer with float borders, their samples are
 the suite's inputs and noise around them). The two engines take turns, --rounds times, each in a process of its own on as many cores as threads; what counts is the
 best median of each, and the ratio smelt / LiteRT. Then the cold start: from exec to exit of `smelt run` of a fresh process on the float file of mlp_tabular, or of
 the first NAME. Files stay in --files. Needs bench/requirements.txt; run it on a machine that does nothing else."""
@@ -18,7 +18,7 @@ from first_answer import fresh
 from measure import best, pin, script_median
 
 NAMES = ["resnet50", "mobilenet_v2", "keyword_spotting", "mlp_tabular"]
-FLAGS = {"float": [], "dynamic": ["--quantize", "dynamic"], "int8": ["--quantize", "int8"]}
+FLAGS = {"float": [], "dynamic": ["--quantize", "dynamic"], "int8": ["--quantize", "int8"], "int16x8": ["--quantize", "int16x8"]}
 
 LITERT = """
 import json, sys, time
@@ -43,9 +43,13 @@ print(json.dumps(ask(seconds)))
 
 
 def write_samples(path, inputs):
+    """The inputs, and three times more with noise; whole numbers, which may be indices, as they are."""
     import numpy as np
     random = np.random.default_rng(1)
-    np.savez(path, **{k: np.concatenate([v] + [(v + random.standard_normal(v.shape) * v.std() / 4).astype(v.dtype) for _ in range(3)]) for k, v in inputs.items()})
+
+    def near(v):
+        return (v + random.standard_normal(v.shape) * v.std() / 4).astype(v.dtype) if v.dtype.kind == "f" else v
+    np.savez(path, **{k: np.concatenate([v] + [near(v) for _ in range(3)]) for k, v in inputs.items()})
 
 
 def make(smelt, suite, name, kind, files):
@@ -55,7 +59,7 @@ def make(smelt, suite, name, kind, files):
     if out.exists():
         return out
     flags = list(FLAGS[kind])
-    if kind == "int8":
+    if kind in ("int8", "int16x8"):
         samples = files / f"{name}_samples.npz"
         write_samples(samples, dict(np.load(suite / name / "inputs_1.npz")))
         flags += ["--representative", str(samples)]
