@@ -9,6 +9,7 @@
 #include "smelt/base/team.h"
 #include "smelt/kernels/lite/bind_int8.h"
 #include "smelt/kernels/lite/int16_layer.h"
+#include "smelt/kernels/lite/int8_matmul.h"
 #include "smelt/kernels/lite/transposed_phases.h"
 #include "tests/window_draw.h"
 
@@ -185,6 +186,49 @@ TEST(LiteInt16, WindowsOfAllKinds) {
   SetThreads(1);
   EXPECT_GT(checked, 100);
   EXPECT_GT(beyond, 100);
+}
+
+// Several products at once and one alone, of sizes beside those of tiles; both roundings.
+TEST(LiteInt8, ComputedMatrices) {
+  WindowDraw draw;
+  for (int i = 0; i < 80; ++i) {
+    const int64_t rows = draw.From(1, 70), depth = draw.From(1, 90), columns = draw.From(1, 80);
+    const int64_t count = i % 4 == 0 ? 1 : draw.From(2, 5);
+    const bool turned_a = i % 3 == 0, turned_b = i % 2 == 0;
+    SCOPED_TRACE(absl::StrCat(i, ": ", count, " of ", rows, "x", depth, "x", columns));
+    Int8MatmulNumbers numbers;
+    numbers.in_float = i % 5 < 2;
+    numbers.zero_a = static_cast<int32_t>(draw.From(-128, 127));
+    numbers.zero_b = numbers.in_float ? 0 : static_cast<int32_t>(draw.From(-128, 127));
+    numbers.zero_out = static_cast<int32_t>(draw.From(-128, 127));
+    numbers.range.low = -100, numbers.range.high = 127;
+    numbers.scale = 0x1p-9F;
+    numbers.factor = FactorOf(static_cast<double>(draw.From(1, 999)) * 1e-6);
+    const std::vector<int8_t> a = draw.Bytes(count * rows * depth);
+    const std::vector<int8_t> b = draw.Bytes(count * depth * columns);
+    std::vector<int8_t> y(static_cast<size_t>(count * rows * columns));
+    SetThreads(i % 3 + 1);
+    const Int8Matmul matmul(rows, depth, columns, turned_a, turned_b, numbers);
+    matmul.Run(count, [&](int64_t k) {
+      return Int8Matmul::Operands{a.data() + k * rows * depth, b.data() + k * depth * columns,
+                                  y.data() + k * rows * columns};
+    });
+    for (int64_t at = 0; at < std::ssize(y); ++at) {
+      const int64_t k = at / (rows * columns), r = at / columns % rows, c = at % columns;
+      int32_t sum = 0;
+      for (int64_t d = 0; d < depth; ++d) {
+        const int64_t p = k * rows * depth + (turned_a ? d * rows + r : r * depth + d);
+        const int64_t q = k * depth * columns + (turned_b ? c * depth + d : d * columns + c);
+        sum += (a[static_cast<size_t>(p)] - numbers.zero_a) *
+               (b[static_cast<size_t>(q)] - numbers.zero_b);
+      }
+      const int32_t v =
+          numbers.in_float ? static_cast<int32_t>(std::nearbyint(static_cast<float>(sum) * 0x1p-9F))
+                           : Times(sum, numbers.factor);
+      ASSERT_EQ(y[static_cast<size_t>(at)], numbers.range.Clamp(v, numbers.zero_out)) << at;
+    }
+  }
+  SetThreads(1);
 }
 
 // Transposed ones, beside what each pixel of the input adds to the output: strides above and below

@@ -170,6 +170,14 @@ StatusOr<std::unique_ptr<KernelState>> PreparePair(const Node& node) {
   return s;
 }
 
+// Of operands on one scale; of a product, as they are.
+template <Kind kKind>
+int32_t Combined(int32_t p, int32_t q) {
+  if (kKind == Kind::kMul) return WrappedProduct(p, q);
+  const int32_t sum = WrappedSum(p, kKind == Kind::kAdd ? q : WrappedProduct(q, -1));
+  return kKind == Kind::kSquaredDifference ? WrappedProduct(sum, sum) : sum;
+}
+
 template <Kind kKind>
 Status RunPair(OpContext& ctx) {
   const auto& s = ctx.state<PairState>();
@@ -194,24 +202,35 @@ Status RunPair(OpContext& ctx) {
         const int32_t sum = s.sum.offset + x * s.times_a + y * s.times_b;
         return s.range.Clamp(sum >> s.sum.right, s.zero_out);
       });
-    } else if (kKind == Kind::kMul) {
-      status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
-        return s.range.Clamp(Times(WrappedProduct(x - s.zero_a, y - s.zero_b), s.out), s.zero_out);
-      });
     } else if (s.powers) {
       status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
         const int32_t p = DividedByPower(x, s.right_a), q = DividedByPower(y, s.right_b);
         const int32_t sum = kKind == Kind::kSub ? p - q : p + q;
         return s.range.Clamp(std::clamp(sum, -32768, 32767));
       });
-    } else {
+    } else if constexpr (std::is_same_v<T, uint8_t>) {
       status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
-        const int32_t p = Times(ShiftedLeft(x - s.zero_a, s.left), s.a);
-        const int32_t q = Times(ShiftedLeft(y - s.zero_b, s.left), s.b);
-        int32_t sum = WrappedSum(p, kKind == Kind::kAdd ? q : WrappedProduct(q, -1));
-        if (kKind == Kind::kSquaredDifference) sum = WrappedProduct(sum, sum);
-        return s.range.Clamp(Times(sum, s.out), s.zero_out);
+        int32_t p = ShiftedLeft(x - s.zero_a, s.left), q = ShiftedLeft(y - s.zero_b, s.left);
+        if (kKind != Kind::kMul) p = Times(p, s.a), q = Times(q, s.b);
+        return s.range.Clamp(Times(Combined<kKind>(p, q), s.out), s.zero_out);
       });
+    } else {
+      const FixedLoops& loops = IsaFixed();
+      status = ForPairBlocks<T>(ctx, s.zero_a, s.zero_b, s.left,
+                                [&](int32_t* p, int32_t* q, int64_t n, T* z) {
+                                  if (kKind != Kind::kMul) {
+                                    loops.times(p, n, FixedOf(s.a));
+                                    loops.times(q, n, FixedOf(s.b));
+                                  }
+                                  for (int64_t i = 0; i < n; ++i)
+                                    p[i] = Combined<kKind>(p[i], q[i]);
+                                  loops.times(p, n, FixedOf(s.out));
+                                  if constexpr (std::is_same_v<T, int8_t>) {
+                                    loops.to_int8(p, s.zero_out, s.range.low, s.range.high, z, n);
+                                  } else {
+                                    loops.to_int16(p, s.zero_out, s.range.low, s.range.high, z, n);
+                                  }
+                                });
     }
   });
   return status;

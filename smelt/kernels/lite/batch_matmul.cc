@@ -5,6 +5,7 @@
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/lite/fixed_point.h"
 #include "smelt/kernels/lite/int8_layer.h"
+#include "smelt/kernels/lite/int8_matmul.h"
 
 namespace smelt::lite {
 namespace {
@@ -62,6 +63,7 @@ struct MatmulState final : KernelState {
   float scale = 0;
   FloatSteps float_steps;
   Range range;
+  bool loops = false;  // of int8, with zero points of that type
   bool transpose_a = false, transpose_b = false;
 };
 
@@ -76,6 +78,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareMatmul(const Node& node) {
   s->in_float = node.output_types[0] == Dtype::kInt8 && s->b.zero() == 0;
   s->scale = s->a.scale() * s->b.scale() / s->out.scale();
   s->float_steps = FloatSteps(s->range, s->out.zero());
+  const auto fits = [&](int32_t zero) { return s->range.Clamp(zero) == zero; };
+  s->loops = node.output_types[0] == Dtype::kInt8 && fits(s->a.zero()) && fits(s->b.zero()) &&
+             fits(s->out.zero());
   s->transpose_a = node.Bool("adj_x");
   s->transpose_b = node.Bool("adj_y");
   return s;
@@ -127,6 +132,23 @@ struct Matrices {
   }
 };
 
+void RunInt8(const MatmulState& s, const MatmulShape& m, const int8_t* a, const int8_t* b,
+             int8_t* y) {
+  Int8MatmulNumbers numbers;
+  numbers.zero_a = s.a.zero(), numbers.zero_b = s.b.zero(), numbers.zero_out = s.out.zero();
+  numbers.range = s.range;
+  numbers.in_float = s.in_float;
+  numbers.scale = s.scale;
+  numbers.factor = s.factor;
+  std::vector<Int8Matmul::Operands> products;
+  ForMatrices(m.batches, [&](int64_t i, int64_t j, int64_t k) {
+    products.push_back(
+        {a + i * m.rows * m.depth, b + j * m.columns * m.depth, y + k * m.rows * m.columns});
+  });
+  const Int8Matmul matmul(m.rows, m.depth, m.columns, s.transpose_a, s.transpose_b, numbers);
+  matmul.Run(std::ssize(products), [&](int64_t i) { return products[static_cast<size_t>(i)]; });
+}
+
 Status RunMatmul(OpContext& ctx) {
   const auto& s = ctx.state<MatmulState>();
   const Tensor &a = ctx.input(0), &b = ctx.input(1);
@@ -141,7 +163,9 @@ Status RunMatmul(OpContext& ctx) {
                    out->data<T>() + k * m.rows * m.columns);
     });
   };
-  if (out->dtype() == Dtype::kInt16 && b.dtype() == Dtype::kInt8) {
+  if (s.loops && m.depth > 0) {
+    RunInt8(s, m, a.data<int8_t>(), b.data<int8_t>(), out->data<int8_t>());
+  } else if (out->dtype() == Dtype::kInt16 && b.dtype() == Dtype::kInt8) {
     run.template operator()<int16_t, int8_t>();
   } else {
     VisitNarrow(out->dtype(), [&]<typename T>() { run.template operator()<T, T>(); });

@@ -13,6 +13,7 @@
 #include <limits>
 #include <vector>
 
+#include "smelt/kernels/isa/fixed.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt::lite {
@@ -42,14 +43,12 @@ struct Factor {
 };
 Factor FactorOf(double real);
 
-// high 32 bits of 2ab, rounded half away from zero; saturates.
+// high 32 bits of 2ab, halves rounded up; saturates.
 inline int32_t DoublingHigh(int32_t a, int32_t b) {
   if (a == b && a == std::numeric_limits<int32_t>::min()) {
     return std::numeric_limits<int32_t>::max();
   }
-  const int64_t ab = int64_t{a} * b;
-  const int64_t nudge = ab >= 0 ? int64_t{1} << 30 : 1 - (int64_t{1} << 30);
-  return static_cast<int32_t>((ab + nudge) / (int64_t{1} << 31));
+  return static_cast<int32_t>((int64_t{a} * b + (int64_t{1} << 30)) >> 31);
 }
 // x / 2^exponent, rounded half away from zero. REQUIRES: 0 <= exponent <= 31.
 inline int32_t DividedByPower(int32_t x, int exponent) {
@@ -68,10 +67,13 @@ inline int32_t WrappedProduct(int32_t a, int32_t b) {
 inline int32_t ShiftedLeft(int32_t x, int by) {
   return static_cast<int32_t>(static_cast<uint32_t>(x) << by);
 }
+inline FixedFactor FixedOf(Factor f) {
+  return {f.fraction, std::clamp(f.shift, 0, 31), std::clamp(-f.shift, 0, 31)};
+}
+// Rows of numbers by IsaFixed().times.
 inline int32_t Times(int32_t x, Factor f) {
-  const int left = std::max(f.shift, 0), right = std::max(-f.shift, 0);
-  return DividedByPower(DoublingHigh(ShiftedLeft(x, std::min(left, 31)), f.fraction),
-                        std::min(right, 31));
+  const FixedFactor by = FixedOf(f);
+  return DividedByPower(DoublingHigh(ShiftedLeft(x, by.left), by.fraction), by.right);
 }
 // Both halves rounded up, as products of matrices are without delegates.
 inline int32_t TimesUp(int32_t x, Factor f) {
