@@ -44,8 +44,8 @@ void Int8Matmul::RunRows(const Operands& o, const int8_t* packed, int64_t from, 
   constexpr int kMatmulRows = 8, kMatmulPanel = 64;
   static constexpr std::array<int32_t, kMatmulPanel> kZeros = {};
   const int most = std::min(loops_.rows, kMatmulRows);
-  AlignedVector<int16_t> filled(static_cast<size_t>(kRowsAtOnce * row_step_) +
-                                nn::kBehindInt8Image);
+  const int64_t at_once = std::min(kRowsAtOnce, to - from);
+  AlignedVector<int16_t> filled(static_cast<size_t>(at_once * row_step_) + nn::kBehindInt8Image);
   std::array<int32_t, kMatmulRows * kMatmulPanel> sums;
   std::array<int32_t, kRowsAtOnce> less = {};  // what the zero point of b adds to a row's sums
   std::array<const int16_t*, kMatmulRows> at;

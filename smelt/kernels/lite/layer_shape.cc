@@ -113,12 +113,16 @@ std::optional<nn::Int8Window> Int8ShapeOf(const LayerWindow& s, const Shape& in,
   shape.top = image->top, shape.left = image->left;
   shape.stride_h = s.stride_h, shape.stride_w = s.stride_w;
   shape.dilation_h = s.dilation_h, shape.dilation_w = s.dilation_w;
-  const double lines =
-      static_cast<double>((shape.out_h - 1) * s.stride_h + 1 + (shape.kernel_h - 1) * s.dilation_h);
-  const double across =
-      static_cast<double>((shape.out_w - 1) * s.stride_w + 1 + (shape.kernel_w - 1) * s.dilation_w);
-  if (lines * across > 64 + 16 * static_cast<double>(shape.in_h * shape.in_w)) return std::nullopt;
+  if (IsMostlyPadding(shape)) return std::nullopt;
   return shape;
+}
+
+bool IsMostlyPadding(const nn::Int8Window& w) {
+  const auto lines =
+      static_cast<double>((w.out_h - 1) * w.stride_h + 1 + (w.kernel_h - 1) * w.dilation_h);
+  const auto across =
+      static_cast<double>((w.out_w - 1) * w.stride_w + 1 + (w.kernel_w - 1) * w.dilation_w);
+  return lines * across > 64 + 16 * static_cast<double>(w.in_h * w.in_w);
 }
 
 }  // namespace smelt::lite

@@ -45,6 +45,8 @@ StatusOr<Shape> DenseOutput(const LayerWindow& s, const Shape& in, const Shape& 
 // would have to make an image that is mostly padding.
 std::optional<nn::Int8Window> Int8ShapeOf(const LayerWindow& s, const Shape& in,
                                           const Shape& weights);
+// Would an image with its padding take many times what the input does?
+bool IsMostlyPadding(const nn::Int8Window& window);
 // What the layer makes.
 StatusOr<Shape> LayerOutput(const LayerWindow& s, const Shape& in, const Shape& weights);
 

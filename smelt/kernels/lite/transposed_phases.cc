@@ -148,6 +148,7 @@ StatusOr<std::unique_ptr<BoundKernel>> BindPhases(const LayerWindow& s,
       w.out_h = down.outputs, w.out_w = across.outputs;
       w.kernel_h = down.count, w.kernel_w = across.count;
       w.top = down.before, w.left = across.before;
+      if (IsMostlyPadding(w)) return DeclineToBind("its image would be mostly padding");
       ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(s, m, units, down, across, filter));
       ASSIGN_OR_RETURN(auto kernel, bind(w, weights));
       if (kernel == nullptr) return nullptr;
