@@ -1,9 +1,12 @@
 // Functions of one quantized number: tables of all 256 values of 8 bits, of 512 pieces for int16.
 #include <array>
+#include <memory>
 
+#include "absl/base/call_once.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/byte_table.h"
+#include "smelt/kernels/lite/fixed_functions.h"
 #include "smelt/kernels/lite/fixed_point.h"
 
 namespace smelt::lite {
@@ -187,6 +190,9 @@ const std::array<uint16_t, 257>& SigmoidSamples() {
 struct SampledState final : KernelState {
   int32_t factor = 0;  // to 3 * 2^12 steps for 1
   int shift = 0;       // to the right, after the factor
+  // Of all numbers, once a tensor has as many.
+  absl::once_flag made;
+  std::unique_ptr<const FixedTable> table;
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareSampled(const Node& node) {
@@ -220,35 +226,56 @@ Place PlaceOf(int32_t steps, int bits) {
 }
 
 template <bool kTanh>
-Status RunSampled(OpContext& ctx) {
-  const auto& s = ctx.state<SampledState>();
-  const Tensor& in = ctx.input(0);
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+int16_t Sampled(int16_t x, const SampledState& s) {
   const auto& samples = SigmoidSamples();
-  const int16_t* x = in.data<int16_t>();
-  int16_t* y = out->data<int16_t>();
   // tanh(x) = 2 sigmoid(2x) - 1
   const int bits = kTanh ? 8 : 9;
   const int32_t round = s.shift > 0 ? 1 << (s.shift - 1) : 0;
-  for (int64_t i = 0; i < in.num_elements(); ++i) {
-    const auto steps = static_cast<int32_t>((int64_t{x[i]} * s.factor + round) >> s.shift);
-    const Place p = PlaceOf(steps, bits);
-    int64_t value;
-    if (p.sample >= 255) {
-      value = kTanh ? 0xffff << 8 : 0x7fff << 10;
-    } else {
-      const uint32_t a = samples[p.sample], b = samples[p.sample + 1];
-      value = (a << bits) + p.between * (b - a);
-    }
-    if (kTanh) {
-      const int64_t half = int64_t{1} << 23, up = int64_t{1} << 7;
-      value = steps >= 0 ? value - half + up : -value + half + up - 1;
-      y[i] = static_cast<int16_t>(std::clamp<int64_t>(value >> 8, -32768, 32767));
-    } else {
-      value = steps >= 0 ? value + (1 << 9) : (int64_t{1} << 25) - value + (1 << 9) - 1;
-      y[i] = static_cast<int16_t>(std::clamp<int64_t>(value >> 10, 0, 32767));
-    }
+  const auto steps = static_cast<int32_t>((int64_t{x} * s.factor + round) >> s.shift);
+  const Place p = PlaceOf(steps, bits);
+  int64_t value;
+  if (p.sample >= 255) {
+    value = kTanh ? 0xffff << 8 : 0x7fff << 10;
+  } else {
+    const uint32_t a = samples[p.sample], b = samples[p.sample + 1];
+    value = (a << bits) + p.between * (b - a);
   }
+  if (kTanh) {
+    const int64_t half = int64_t{1} << 23, up = int64_t{1} << 7;
+    value = steps >= 0 ? value - half + up : -value + half + up - 1;
+    return static_cast<int16_t>(std::clamp<int64_t>(value >> 8, -32768, 32767));
+  }
+  value = steps >= 0 ? value + (1 << 9) : (int64_t{1} << 25) - value + (1 << 9) - 1;
+  return static_cast<int16_t>(std::clamp<int64_t>(value >> 10, 0, 32767));
+}
+
+template <bool kTanh>
+Status RunSampled(OpContext& ctx) {
+  auto& s = ctx.state<SampledState>();
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+  const int16_t* x = in.data<int16_t>();
+  int16_t* y = out->data<int16_t>();
+  const int64_t n = in.num_elements();
+  // Of as many numbers as there are, each is computed once.
+  const bool many = n >= int64_t{std::tuple_size_v<FixedTable>};
+  if (many) {
+    absl::call_once(s.made, [&] {
+      auto table = std::make_unique<FixedTable>();
+      for (int32_t v = -32768; v <= 32767; ++v) {
+        const auto number = static_cast<int16_t>(v);
+        (*table)[static_cast<uint16_t>(number)] = Sampled<kTanh>(number, s);
+      }
+      s.table = std::move(table);
+    });
+  }
+  // As other runs may be making it, only those that waited for the table read it.
+  const FixedTable* table = many ? s.table.get() : nullptr;
+  ParallelFor(n, 1 << 14, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      y[i] = table != nullptr ? At(*table, x[i]) : Sampled<kTanh>(x[i], s);
+    }
+  });
   return OkStatus();
 }
 
