@@ -183,6 +183,24 @@ for dtype in "int8", "uint8", "int16":
         layer("dense_deep", "FULLY_CONNECTED", "FullyConnectedOptions", dtype, (2, 1500), (10, 1500), (2, 10), 0, per_channel, version=4 if dtype != "int16" else 7, fusedActivationFunction=1)
         layer("dense_keep", "FULLY_CONNECTED", "FullyConnectedOptions", dtype, (2, 3, 40), (10, 40), (2, 3, 10), 0, per_channel, version=5, keepNumDims=True)
 
+# Sizes that whole loops take: rows of more than a block, tensors of more numbers than a type has, channels of several registers.
+for dtype in "int8", "int16":
+    for op, o in (("ADD", "AddOptions"), ("SUB", "SubOptions"), ("MUL", "MulOptions")):
+        binary(op, dtype, (3, 700), (3, 700), options=o, name="_many", **({"potScaleInt16": False} if op != "MUL" else {}))
+    for stride, size in (1, 9), (2, 5):
+        layer(f"conv_many_{stride}", "CONV_2D", "Conv2DOptions", dtype, (2, 9, 9, 24), (40, 3, 3, 24), (2, size, size, 40), 0, True, strideH=stride, strideW=stride, fusedActivationFunction=3)
+        layer(f"depthwise_many_{stride}", "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", dtype, (2, 9, 9, 72), (1, 3, 3, 72), (2, size, size, 72), 3, True, strideH=stride, strideW=stride, depthMultiplier=1)
+    layer("dense_many", "FULLY_CONNECTED", "FullyConnectedOptions", dtype, (33, 130), (70, 130), (33, 70), 0, True, version=4 if dtype != "int16" else 7)
+    layer("transpose_conv_many", "TRANSPOSE_CONV", "TransposeConvOptions", dtype, (2, 7, 7, 20), (40, 2, 4, 20), [2, 14, 21, 40], 0, True, output_shape=True, padding=0, strideH=2, strideW=3)
+binary("SQUARED_DIFFERENCE", "int8", (3, 700), (1, 700), name="_many")
+for op, s in ("LOGISTIC", 0.0003), ("TANH", 0.0002):
+    unary(op, "int16", (2, 70, 512), out=(1 / 32768, 0), in_=(s, 0), name=f"{op.lower()}_many")
+for z in 0, 5:
+    m = Lite()
+    x, y = m.input((3, 40, 70), "int8", scale=0.02, zero=-3), m.input((3, 70, 50), "int8", scale=0.03, zero=z)
+    out = m.op("BATCH_MATMUL", [x, y], [m.tensor((3, 40, 50), "int8", scale=0.3, zero=4)], "BatchMatMulOptions", version=4)
+    run(f"batch_matmul_many_{z}_int8", m, [out], [ints((3, 40, 70), "int8"), ints((3, 70, 50), "int8")])
+
 for dtype in "int8", "uint8", "int16":
     same = (scale(dtype), zero(dtype))
     fixed = (1 / 128, 128 if dtype == "uint8" else 0)

@@ -172,15 +172,16 @@ std::string DeclineSlope(const Node& node) { return DeclineUnlessNarrow(node, 1)
 
 // sigmoid(i / 24) in 16 bits, of which both functions are made: raised by half of what a line to
 // the next one misses in its middle.
-const std::array<uint16_t, 257>& SigmoidSamples() {
+const std::array<uint16_t, 256>& SigmoidSamples() {
   static const auto* samples = [] {
-    auto* table = new std::array<uint16_t, 257>();
+    auto* table = new std::array<uint16_t, 256>();
     const auto sigmoid = [](double i) { return 65536 / (1 + std::exp(-i / 24)); };
     for (size_t i = 0; i < table->size(); ++i) {
       const auto here = static_cast<double>(i);
       const double line = (sigmoid(here) + sigmoid(here + 1)) / 2;
       const double y = sigmoid(here) - (line - sigmoid(here + 0.5)) / 2;
-      (*table)[i] = static_cast<uint16_t>(std::min(65535.0, std::round(y)));
+      // Where the last line ends the function counts as 1.
+      (*table)[i] = i < 255 ? static_cast<uint16_t>(std::round(y)) : uint16_t{65535};
     }
     return table;
   }();
