@@ -265,11 +265,12 @@ TEST(LiteInt8, TransposedWindows) {
         {Dtype::kInt32, Shape({4})}, {Dtype::kInt8, filter, &*w}, {Dtype::kInt8, in}};
     SetThreads(i % 3 + 1);
     std::vector<std::unique_ptr<nn::MatrixInt8>> kept;
-    const auto layer = BindPhases(s, inputs, {Dtype::kInt8, output},
-                                  [&](const Int8Window& window, const Tensor& weights) {
-                                    kept.push_back(std::make_unique<nn::MatrixInt8>());
-                                    return BindInt8(window, numbers, weights, *kept.back());
-                                  });
+    const auto layer =
+        BindPhases(s, inputs, {Dtype::kInt8, output},
+                   [&](const Image&, const Int8Window& window, const Tensor& weights) {
+                     kept.push_back(std::make_unique<nn::MatrixInt8>());
+                     return BindInt8(window, numbers, weights, *kept.back());
+                   });
     ASSERT_TRUE(layer.ok()) << layer.status();
     if (*layer == nullptr) continue;
     ++checked;

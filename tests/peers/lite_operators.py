@@ -192,6 +192,8 @@ for dtype in "int8", "int16":
         layer(f"depthwise_many_{stride}", "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", dtype, (2, 9, 9, 72), (1, 3, 3, 72), (2, size, size, 72), 3, True, strideH=stride, strideW=stride, depthMultiplier=1)
     layer("dense_many", "FULLY_CONNECTED", "FullyConnectedOptions", dtype, (33, 130), (70, 130), (33, 70), 0, True, version=4 if dtype != "int16" else 7)
     layer("transpose_conv_many", "TRANSPOSE_CONV", "TransposeConvOptions", dtype, (2, 7, 7, 20), (40, 2, 4, 20), [2, 14, 21, 40], 0, True, output_shape=True, padding=0, strideH=2, strideW=3)
+# Windows smaller than their strides, which XNNPACK leaves out: channels are rounded otherwise, eight at a time and those that are left.
+layer("transpose_conv_gaps", "TRANSPOSE_CONV", "TransposeConvOptions", "int8", (3, 13, 12, 39), (46, 2, 1, 39), [3, 26, 23, 46], 0, True, output_shape=True, padding=0, strideH=2, strideW=2)
 binary("SQUARED_DIFFERENCE", "int8", (3, 700), (1, 700), name="_many")
 for op, s in ("LOGISTIC", 0.0003), ("TANH", 0.0002):
     unary(op, "int16", (2, 70, 512), out=(1 / 32768, 0), in_=(s, 0), name=f"{op.lower()}_many")
@@ -267,6 +269,7 @@ for dtype in "int8", "uint8", "int16":
             binary(op, dtype, bool_out=True)
     else:
         unary("L2_NORMALIZATION", dtype, (4, 9), "L2NormOptions", out=fixed)
+        unary("L2_NORMALIZATION", dtype, (90, 40), "L2NormOptions", out=fixed, name="l2_normalization_many")
         # LiteRT's reference kernel is another function.
         unary("LOG_SOFTMAX", dtype, (4, 9), "LogSoftmaxOptions", out=(16 / 256, INFO[dtype][1]), resolver="plain")
     if dtype == "uint8":

@@ -35,7 +35,7 @@ StatusOr<std::unique_ptr<BoundKernel>> HybridTransposedState::Bind(const BindCon
     if (bias->dtype() != Dtype::kFloat || bias->num_elements() != units) return nullptr;
     numbers.bias = bias->data<float>();
   }
-  const auto bind = [&](const nn::Int8Window& window,
+  const auto bind = [&](const Image& /*image*/, const nn::Int8Window& window,
                         const Tensor& weights) -> StatusOr<std::unique_ptr<BoundKernel>> {
     const auto layer = std::make_shared<const Int8Layer>(window, numbers, weights.data<int8_t>());
     return BindCall(

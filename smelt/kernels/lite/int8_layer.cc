@@ -49,6 +49,7 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, co
       panels_(image_, bytes_, matrices_ ? loops_.matrix_groups : 1),
       one_row_(IsOneRow(shape) && numbers.factors.empty()) {
   SetShape();
+  rounded_up_ = numbers.rounded_up;
   ends_.zero = numbers.out_zero;
   ends_.low = numbers.range.low;
   ends_.high = numbers.range.high;
@@ -144,7 +145,7 @@ void Int8Layer::FinishByFactors(const int32_t* sums, int64_t unit, int64_t n, in
   const Range range = {ends_.low, ends_.high};
   for (int64_t c = 0; c < n; ++c) {
     const Factor& f = factors_[static_cast<size_t>(unit + c)];
-    const int32_t steps = s_.depthwise ? Times(sums[c], f) : TimesUp(sums[c], f);
+    const int32_t steps = unit + c < rounded_up_ ? TimesUp(sums[c], f) : Times(sums[c], f);
     y[c] = static_cast<int8_t>(range.Clamp(steps, ends_.zero));
   }
 }

@@ -25,6 +25,8 @@ struct Int8Numbers {
   // kernels run the layer, not XNNPACK.
   std::span<const float> scales;
   std::span<const Factor> factors;
+  // How many first units of factors are rounded by TimesUp (FirstRoundedUp), the others by Times.
+  int64_t rounded_up = 0;
   Range range;
   const int32_t* bias = nullptr;  // nullptr: none
 };
@@ -120,6 +122,7 @@ class Int8Layer {
   std::vector<float> scale_of_sum_;
   ExactInt8Scales ends_;
   std::vector<Factor> factors_;  // by unit; empty: scales
+  int64_t rounded_up_ = 0;
   // By unit, of a hybrid layer.
   std::vector<float> scales_, bias_;
   float low_ = 0, high_ = 0;

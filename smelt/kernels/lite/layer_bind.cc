@@ -63,17 +63,24 @@ StatusOr<std::unique_ptr<BoundKernel>> LayerState::Bind(const BindContext& conte
   if (kind == LayerKind::kTransposed) return BindTransposed(context, bias);
   const auto shape = Int8ShapeOf(*this, inputs[0].shape, filter.shape);
   if (!shape || shape->outputs() * units != context.outputs[0].shape.num_elements()) return nullptr;
-  if (!wide) return BindInt8(*shape, NumbersOfInt8(bias), *filter.constant, matrices);
+  if (!wide) {
+    return BindInt8(*shape, NumbersOfInt8(bias, units, !scales.empty()), *filter.constant,
+                    matrices);
+  }
   if (!Int16Layer::Suits(*shape)) return DeclineToBind("a window of many taps");
   return BindInt16(*shape, NumbersOfInt16(bias), *filter.constant);
 }
 
-Int8Numbers LayerState::NumbersOfInt8(const Tensor* bias) const {
+Int8Numbers LayerState::NumbersOfInt8(const Tensor* bias, int64_t units, bool by_scales) const {
   Int8Numbers numbers;
   numbers.in_zero = input.zero();
   numbers.out_zero = output.zero();
-  numbers.scales = scales;
-  if (scales.empty()) numbers.factors = factors;
+  if (by_scales) {
+    numbers.scales = scales;
+  } else {
+    numbers.factors = factors;
+    numbers.rounded_up = FirstRoundedUp(units);
+  }
   numbers.range = range;
   if (bias != nullptr) numbers.bias = bias->data<int32_t>();
   return numbers;
@@ -92,16 +99,19 @@ StatusOr<std::unique_ptr<BoundKernel>> LayerState::BindTransposed(const BindCont
                                                                   const Tensor* bias) {
   using Kernel = StatusOr<std::unique_ptr<BoundKernel>>;
   if (context.inputs[2].dtype == Dtype::kInt16) {
-    const auto bind = [&](const nn::Int8Window& window, const Tensor& weights) -> Kernel {
+    const auto bind = [&](const Image& /*image*/, const nn::Int8Window& window,
+                          const Tensor& weights) -> Kernel {
       return BindInt16(window, NumbersOfInt16(bias), weights);
     };
     return BindPhases(*this, context.inputs, context.outputs[0], bind);
   }
-  if (scales.empty()) return DeclineToBind("TensorFlow Lite's own kernel runs it");
-  const auto bind = [&](const nn::Int8Window& window, const Tensor& weights) -> Kernel {
+  const auto bind = [&](const Image& image, const nn::Int8Window& window,
+                        const Tensor& weights) -> Kernel {
     // A phase's packed weights are its own.
     auto kept = std::make_shared<nn::MatrixInt8>();
-    ASSIGN_OR_RETURN(auto kernel, BindInt8(window, NumbersOfInt8(bias), weights, *kept));
+    const bool by_scales = !scales.empty() && !LeavesGaps(*this, image);
+    const Int8Numbers numbers = NumbersOfInt8(bias, window.units, by_scales);
+    ASSIGN_OR_RETURN(auto kernel, BindInt8(window, numbers, weights, *kept));
     return BindKeeping(std::move(kept), std::shared_ptr<const BoundKernel>(std::move(kernel)));
   };
   return BindPhases(*this, context.inputs, context.outputs[0], bind);

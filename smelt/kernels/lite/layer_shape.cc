@@ -59,6 +59,10 @@ StatusOr<TransposedImage> TransposedImageOf(const LayerWindow& s, const Tensor& 
   return t;
 }
 
+bool LeavesGaps(const LayerWindow& s, const Image& m) {
+  return s.padding == nn::Padding::kSame && (m.kernel_h < s.stride_h || m.kernel_w < s.stride_w);
+}
+
 StatusOr<Shape> DenseOutput(const LayerWindow& s, const Shape& in, const Shape& weights) {
   if (weights.rank() != 2 || weights[1] == 0 || in.num_elements() % weights[1] != 0) {
     return InvalidArgument("weights of shape ", weights.ToString(), " for an input of shape ",

@@ -37,6 +37,10 @@ struct TransposedImage {
 StatusOr<TransposedImage> TransposedImageOf(const LayerWindow& s, const Tensor& sizes,
                                             const Shape& in, const Shape& filter);
 
+// Are windows of TRANSPOSE_CONV smaller than their strides, and is its padding SAME? XNNPACK leaves
+// such layers to TensorFlow Lite's own kernel.
+bool LeavesGaps(const LayerWindow& s, const Image& transposed);
+
 // The shape of what a fully connected layer makes: [rows, units], or the input's with units in the
 // place of its last dimension. INVALID_ARGUMENT where the two do not fit.
 StatusOr<Shape> DenseOutput(const LayerWindow& s, const Shape& in, const Shape& weights);

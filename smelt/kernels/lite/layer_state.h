@@ -44,10 +44,17 @@ struct LayerState final : KernelState, LayerWindow {
   }
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
   // `bias` may be nullptr. Of the arguments nothing is kept.
-  Int8Numbers NumbersOfInt8(const Tensor* bias) const;
+  Int8Numbers NumbersOfInt8(const Tensor* bias, int64_t units, bool by_scales) const;
   Int16Numbers NumbersOfInt16(const Tensor* bias) const;
   StatusOr<std::unique_ptr<BoundKernel>> BindTransposed(const BindContext& context,
                                                         const Tensor* bias);
+  // Of layers that XNNPACK does not run: how many first channels of `channels` are rounded by
+  // TimesUp, the others by Times. Transposed ones of int8 take eight channels at a time.
+  int64_t FirstRoundedUp(int64_t channels) const {
+    if (kind == LayerKind::kDepthwise) return 0;
+    if (kind != LayerKind::kTransposed) return channels;
+    return type == Dtype::kInt8 ? channels / 8 * 8 : 0;
+  }
   // Where its inputs are.
   const Places& places() const { return kind == LayerKind::kTransposed ? kTransposed : kForward; }
 };

@@ -60,9 +60,12 @@ int64_t Plus(int64_t a, int64_t b) {
 // Sums and biases of `channels`, as numbers of the output. `Sum` is int32 or int64.
 class Finish {
  public:
-  static StatusOr<Finish> Of(const OpContext& ctx, const LayerState& s, int bias,
-                             int64_t channels) {
+  // by_factors: not by scales, though there are some.
+  static StatusOr<Finish> Of(const OpContext& ctx, const LayerState& s, int bias, int64_t channels,
+                             bool by_factors = false) {
     Finish f(s);
+    f.by_scales_ = !s.scales.empty() && !by_factors;
+    f.rounded_up_ = s.FirstRoundedUp(channels);
     if (s.factors.size() != 1 && static_cast<int64_t>(s.factors.size()) != channels) {
       return InvalidArgument("there are ", s.factors.size(), " scales for ", channels, " channels");
     }
@@ -83,8 +86,8 @@ class Finish {
   // Sums of numbers of 8 bits.
   int32_t operator()(int32_t sum, int64_t c) const {
     if (bias32_ != nullptr) sum = Plus(sum, bias32_[c]);
-    if (!s_.scales.empty()) return s_.float_steps(sum, s_.scales[s_.At(c)]);
-    return s_.range.Clamp(Fixed(sum, s_.factor(c)), s_.output.zero());
+    if (by_scales_) return s_.float_steps(sum, s_.scales[s_.At(c)]);
+    return s_.range.Clamp(Fixed(sum, c), s_.output.zero());
   }
   // Of int16: as wide as the biases are.
   int32_t Wide(int64_t sum, int64_t c) const {
@@ -103,16 +106,18 @@ class Finish {
  private:
   explicit Finish(const LayerState& s) : s_(s) {}
   // As TensorFlow Lite's own kernels: products of uint8 are rounded once.
-  int32_t Fixed(int32_t sum, const Factor& f) const {
-    if (s_.kind == LayerKind::kDepthwise || s_.kind == LayerKind::kTransposed) return Times(sum, f);
-    const bool once = s_.kind == LayerKind::kDense && s_.type == Dtype::kUint8;
-    return once ? TimesExactly(sum, f) : TimesUp(sum, f);
+  int32_t Fixed(int32_t sum, int64_t c) const {
+    const Factor& f = s_.factor(c);
+    if (s_.kind == LayerKind::kDense && s_.type == Dtype::kUint8) return TimesExactly(sum, f);
+    return c < rounded_up_ ? TimesUp(sum, f) : Times(sum, f);
   }
   // Of int16 with biases of int32.
   int32_t Narrow(int32_t sum, int64_t c) const {
     return s_.range.Clamp(Times(Plus(sum, bias32_[c]), s_.factor(c)), s_.output.zero());
   }
   const LayerState& s_;
+  bool by_scales_ = false;
+  int64_t rounded_up_ = 0;
   const int32_t* bias32_ = nullptr;
   const int64_t* bias64_ = nullptr;
 };
@@ -318,7 +323,7 @@ Status RunTransposed(OpContext& ctx) {
   ASSIGN_OR_RETURN(const auto fitted, TransposedImageOf(s, sizes, in.shape(), filter.shape()));
   const Shape& shape = fitted.output;
   const Image& m = fitted.image;
-  ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 3, shape[3]));
+  ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 3, shape[3], LeavesGaps(s, m)));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   if (out->num_elements() == 0) return OkStatus();
   const bool wide = in.dtype() == Dtype::kInt16;

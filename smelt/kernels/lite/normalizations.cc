@@ -1,5 +1,6 @@
 // L2_NORMALIZATION and LOG_SOFTMAX of quantized rows.
 #include <array>
+#include <type_traits>
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/lite/fixed_functions.h"
@@ -51,10 +52,12 @@ Status RunL2(OpContext& ctx) {
       const int32_t value = int32_t{x[i]} - s.in.zero();
       squares += static_cast<uint32_t>(value * value);
     }
+    // Seven bits more of the result; those of uint8 are rounded off behind the factor.
     Factor inverse = InverseRoot(static_cast<int32_t>(squares));
-    inverse.shift += 7;
+    const int bits = std::is_same_v<T, uint8_t> ? 7 : 0;
+    inverse.shift += 7 - bits;
     for (int64_t i = 0; i < depth; ++i) {
-      const int32_t value = int32_t{x[i]} - s.in.zero();
+      const int32_t value = ShiftedLeft(int32_t{x[i]} - s.in.zero(), bits);
       y[i] = static_cast<T>(s.range.Clamp(Times(value, inverse), s.out.zero()));
     }
   });

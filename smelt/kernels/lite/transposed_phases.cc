@@ -150,7 +150,7 @@ StatusOr<std::unique_ptr<BoundKernel>> BindPhases(const LayerWindow& s,
       w.top = down.before, w.left = across.before;
       if (IsMostlyPadding(w)) return DeclineToBind("its image would be mostly padding");
       ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(s, m, units, down, across, filter));
-      ASSIGN_OR_RETURN(auto kernel, bind(w, weights));
+      ASSIGN_OR_RETURN(auto kernel, bind(m, w, weights));
       if (kernel == nullptr) return nullptr;
       phases.push_back({line, column, w.out_h, w.out_w, std::move(kernel)});
     }

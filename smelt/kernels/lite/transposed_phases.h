@@ -12,10 +12,11 @@
 
 namespace smelt::lite {
 
-// Binds a phase: `weights` are int8 [units, kernel_h, kernel_w, depth] and kept by none but what is
-// bound. Its input 0 is the layer's image; it writes [batch, out_h, out_w, units].
+// Binds a phase of the layer over `image`: `weights` are int8 [units, kernel_h, kernel_w, depth]
+// and kept by none but what is bound. Its input 0 is the layer's image; it writes [batch, out_h,
+// out_w, units].
 using BindPhaseFn = absl::FunctionRef<StatusOr<std::unique_ptr<BoundKernel>>(
-    const nn::Int8Window& window, const Tensor& weights)>;
+    const Image& image, const nn::Int8Window& window, const Tensor& weights)>;
 
 // The layer of inputs that are the output's shape, the filter and the image. nullptr where tensors
 // do not fit, which a run words, where weights are not constant, or where a phase begins behind the
