@@ -195,6 +195,9 @@ for dtype in "int8", "int16":
 # Windows smaller than their strides, which XNNPACK leaves out: channels are rounded otherwise, eight at a time and those that are left.
 layer("transpose_conv_gaps", "TRANSPOSE_CONV", "TransposeConvOptions", "int8", (3, 13, 12, 39), (46, 2, 1, 39), [3, 26, 23, 46], 0, True, output_shape=True, padding=0, strideH=2, strideW=2)
 binary("SQUARED_DIFFERENCE", "int8", (3, 700), (1, 700), name="_many")
+# Where results lie between two numbers.
+unary("ELU", "int8", (40, 64), in_=(0.05, 3), out=(0.1, -2), name="elu_halves")
+unary("LOGISTIC", "int8", (40, 64), in_=(0.0031621534543018596, 59), out=(1 / 256, -128), name="logistic_halves")
 for op, s in ("LOGISTIC", 0.0003), ("TANH", 0.0002):
     unary(op, "int16", (2, 70, 512), out=(1 / 32768, 0), in_=(s, 0), name=f"{op.lower()}_many")
 for z in 0, 5:

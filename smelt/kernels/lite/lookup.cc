@@ -25,7 +25,8 @@ void FillTable(Dtype type, TableState& s, F fn) {
   }
 }
 
-template <float (*kFn)(const Node& node, float x)>
+// kToEven: halves, as XNNPACK rounds the functions that it runs; else away from 0.
+template <float (*kFn)(const Node& node, float x), bool kToEven = false>
 StatusOr<std::unique_ptr<KernelState>> PrepareTable(const Node& node) {
   auto s = std::make_unique<TableState>();
   const Affine in = InputAffine(node, 0), out = OutputAffine(node);
@@ -34,7 +35,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareTable(const Node& node) {
   const float inverse = 1 / out.scale();
   FillTable(type, *s, [&](int32_t q) {
     const float x = in.scale() * static_cast<float>(q - in.zero());
-    const float steps = std::round(kFn(node, x) * inverse);
+    const float y = kFn(node, x) * inverse;
+    const float steps = kToEven ? std::nearbyint(y) : std::round(y);
     if (std::isnan(steps)) return range.low;
     return static_cast<int32_t>(std::clamp(steps + static_cast<float>(out.zero()),
                                            static_cast<float>(range.low),
@@ -361,12 +363,13 @@ Status RunSwish(OpContext& ctx) {
 }
 
 constexpr Kernel kLiteLookupTable[] = {
-    {"tfl.logistic", "", kAnyType, "lite:table", RunTable, PrepareTable<Sigmoid>, DeclineTable},
+    {"tfl.logistic", "", kAnyType, "lite:table", RunTable, PrepareTable<Sigmoid, true>,
+     DeclineTable},
     {"tfl.logistic", "", kAnyType, "lite:samples", RunSampled<false>, PrepareSampled,
      DeclineSampled},
-    {"tfl.tanh", "", kAnyType, "lite:table", RunTable, PrepareTable<Tanh>, DeclineTable},
+    {"tfl.tanh", "", kAnyType, "lite:table", RunTable, PrepareTable<Tanh, true>, DeclineTable},
     {"tfl.tanh", "", kAnyType, "lite:samples", RunSampled<true>, PrepareSampled, DeclineSampled},
-    {"tfl.elu", "", kAnyType, "lite:table", RunTable, PrepareTable<Elu>, DeclineTable},
+    {"tfl.elu", "", kAnyType, "lite:table", RunTable, PrepareTable<Elu, true>, DeclineTable},
     {"tfl.exp", "", kAnyType, "lite:table", RunTable, PrepareTable<Exp>, DeclineTable},
     {"tfl.log", "", kAnyType, "lite:table", RunTable, PrepareTable<Log>, DeclineTable},
     {"tfl.gelu", "", kAnyType, "lite:table", RunTable, PrepareTable<Gelu>, DeclineTable},
