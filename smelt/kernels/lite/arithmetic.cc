@@ -1,6 +1,5 @@
 // Sums, products and comparisons of quantized tensors, which broadcast.
 #include "absl/strings/str_cat.h"
-#include "smelt/base/parallel.h"
 #include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/isa/exact_int8.h"
@@ -35,7 +34,6 @@ struct PairState final : KernelState {
 // A pair of int8 tensors; which rows of them meet, says `bc`.
 void RunInt8Pair(const PairState& s, const Broadcast& bc, const int8_t* x, const int8_t* y,
                  int8_t* z) {
-  constexpr int64_t kGrain = 1 << 14;
   ExactInt8Loops::Operand first, second;
   first.step = bc.strides[0].back();
   first.zero = s.zero_a;
@@ -45,7 +43,7 @@ void RunInt8Pair(const PairState& s, const Broadcast& bc, const int8_t* x, const
   second.times = s.times_b;
   const ExactInt8Scales scales = {&s.scale, s.zero_out, s.range.low, s.range.high};
   const ExactInt8Loops& loops = IsaExactInt8();
-  const auto row = [&](int64_t at_x, int64_t at_y, int64_t at_z, int64_t n) {
+  ForPairRows(bc, [&](int64_t at_x, int64_t at_y, int64_t at_z, int64_t n) {
     ExactInt8Loops::Operand a = first, b = second;
     a.x = x + at_x;
     b.x = y + at_y;
@@ -54,19 +52,7 @@ void RunInt8Pair(const PairState& s, const Broadcast& bc, const int8_t* x, const
     } else {
       loops.add(a, b, s.sum, z + at_z, n);
     }
-  };
-  if (bc.sizes.size() == 1) {
-    ParallelFor(bc.sizes[0], kGrain, [&](int64_t begin, int64_t end) {
-      row(begin * first.step, begin * second.step, begin, end - begin);
-    });
-    return;
-  }
-  ParallelFor(NumRows(bc), std::max<int64_t>(1, kGrain / bc.sizes.back()),
-              [&](int64_t begin, int64_t end) {
-                ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t to, int64_t n) {
-                  row(offsets[0], offsets[1], to, n);
-                });
-              });
+  });
 }
 
 StatusOr<std::unique_ptr<BoundKernel>> PairState::Bind(const BindContext& context) {
@@ -182,13 +168,10 @@ template <Kind kKind>
 Status RunPair(OpContext& ctx) {
   const auto& s = ctx.state<PairState>();
   if (s.by_loops) {
-    const Tensor &a = ctx.input(0), &b = ctx.input(1);
-    const Shape* shapes[] = {&a.shape(), &b.shape()};
-    Broadcast bc;
-    if (!MakeBroadcast(shapes, &bc)) return IncompatibleShapes(a.shape(), b.shape());
-    ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, bc.shape));
-    if (out->num_elements() == 0) return OkStatus();
-    RunInt8Pair(s, bc, a.data<int8_t>(), b.data<int8_t>(), out->data<int8_t>());
+    ASSIGN_OR_RETURN(const PairsOfInputs pairs, AllocatePairs(ctx));
+    if (pairs.out->num_elements() == 0) return OkStatus();
+    RunInt8Pair(s, pairs.bc, ctx.input(0).data<int8_t>(), ctx.input(1).data<int8_t>(),
+                pairs.out->data<int8_t>());
     return OkStatus();
   }
   Status status;

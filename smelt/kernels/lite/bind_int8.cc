@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/lite/bind_layer.h"
 #include "smelt/kernels/nn/depthwise_int8.h"
 #include "smelt/kernels/onednn/features.h"
 
@@ -46,13 +47,8 @@ StatusOr<std::unique_ptr<BoundKernel>> BindInt8(const nn::Int8Window& shape,
     const nn::ConvProblem p = shape.AsConv();
     if (nn::IsDepthwiseInt8(p)) return BindDepthwise(p, numbers, weights);
   }
-  const auto layer =
-      std::make_shared<const Int8Layer>(shape, numbers, static_cast<const int8_t*>(weights.raw()));
-  return BindCall(
-      [layer](const void* const* in, void* const* out, void* scratch) {
-        layer->Run(static_cast<const int8_t*>(in[0]), static_cast<int8_t*>(out[0]), scratch);
-      },
-      {0}, layer->scratch_bytes());
+  return BindLayer<int8_t>(
+      std::make_shared<const Int8Layer>(shape, numbers, static_cast<const int8_t*>(weights.raw())));
 }
 
 }  // namespace smelt::lite

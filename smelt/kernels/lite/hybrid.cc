@@ -1,9 +1,9 @@
 // Layers of float numbers and int8 weights ("dynamic range"): numbers are quantized on the way, as
 // XNNPACK does, which runs them in TensorFlow Lite by default but for depthwise ones.
 #include "absl/strings/str_cat.h"
-#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/common/small_cache.h"
 #include "smelt/kernels/decline_to_bind.h"
+#include "smelt/kernels/lite/bind_layer.h"
 #include "smelt/kernels/lite/layer_shape.h"
 
 namespace smelt::lite {
@@ -70,12 +70,7 @@ struct HybridState final : KernelState, LayerWindow {
     const auto output = LayerOutput(*this, inputs[0].shape, inputs[1].shape);
     // A run words what is wrong.
     if (!layer.ok() || !output.ok() || !(*output == context.outputs[0].shape)) return nullptr;
-    const size_t scratch = (*layer)->scratch_bytes();
-    return BindCall(
-        [kept = *std::move(layer)](const void* const* in, void* const* out, void* memory) {
-          kept->Run(static_cast<const float*>(in[0]), static_cast<float*>(out[0]), memory);
-        },
-        {0}, scratch);
+    return BindLayer<float>(*std::move(layer));
   }
 };
 

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/isa/exact_int8.h"
+#include "smelt/kernels/lite/bind_layer.h"
 #include "smelt/kernels/lite/layer_shape.h"
 #include "smelt/kernels/lite/transposed_phases.h"
 
@@ -37,12 +37,8 @@ StatusOr<std::unique_ptr<BoundKernel>> HybridTransposedState::Bind(const BindCon
   }
   const auto bind = [&](const Image& /*image*/, const nn::Int8Window& window,
                         const Tensor& weights) -> StatusOr<std::unique_ptr<BoundKernel>> {
-    const auto layer = std::make_shared<const Int8Layer>(window, numbers, weights.data<int8_t>());
-    return BindCall(
-        [layer](const void* const* in, void* const* out, void* scratch) {
-          layer->Run(static_cast<const float*>(in[0]), static_cast<float*>(out[0]), scratch);
-        },
-        {}, layer->scratch_bytes());
+    return BindLayer<float>(
+        std::make_shared<const Int8Layer>(window, numbers, weights.data<int8_t>()));
   };
   return BindPhases(*this, inputs, context.outputs[0], bind);
 }

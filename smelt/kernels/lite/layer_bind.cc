@@ -4,6 +4,7 @@
 #include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/lite/bind_int8.h"
+#include "smelt/kernels/lite/bind_layer.h"
 #include "smelt/kernels/lite/layer_state.h"
 #include "smelt/kernels/lite/transposed_phases.h"
 
@@ -23,13 +24,8 @@ std::unique_ptr<BoundKernel> BindKeeping(std::shared_ptr<Kept> kept,
 
 std::unique_ptr<BoundKernel> BindInt16(const nn::Int8Window& shape, const Int16Numbers& numbers,
                                        const Tensor& weights) {
-  const auto layer =
-      std::make_shared<const Int16Layer>(shape, numbers, static_cast<const int8_t*>(weights.raw()));
-  return BindCall(
-      [layer](const void* const* in, void* const* out, void* scratch) {
-        layer->Run(static_cast<const int16_t*>(in[0]), static_cast<int16_t*>(out[0]), scratch);
-      },
-      {0}, layer->scratch_bytes());
+  return BindLayer<int16_t>(std::make_shared<const Int16Layer>(
+      shape, numbers, static_cast<const int8_t*>(weights.raw())));
 }
 
 }  // namespace

@@ -11,29 +11,57 @@
 
 namespace smelt::lite {
 
+// Which elements of two inputs meet, and the output for them. Elements of a row advance by 0 or 1.
+struct PairsOfInputs {
+  Broadcast bc;
+  Tensor* out = nullptr;
+  int64_t step_x() const { return bc.strides[0].back(); }
+  int64_t step_y() const { return bc.strides[1].back(); }
+};
+inline StatusOr<PairsOfInputs> AllocatePairs(OpContext& ctx) {
+  const Tensor &a = ctx.input(0), &b = ctx.input(1);
+  const Shape* shapes[] = {&a.shape(), &b.shape()};
+  PairsOfInputs pairs;
+  if (!MakeBroadcast(shapes, &pairs.bc)) return IncompatibleShapes(a.shape(), b.shape());
+  ASSIGN_OR_RETURN(pairs.out, ctx.Allocate(0, pairs.bc.shape));
+  return pairs;
+}
+
+// row(at_x, at_y, at_z, n) of rows of pairs, in parallel. REQUIRES: there are some.
+template <typename F>
+void ForPairRows(const Broadcast& bc, F row) {
+  constexpr int64_t kGrain = 1 << 14;
+  if (bc.sizes.size() == 1) {
+    const int64_t step_x = bc.strides[0].back(), step_y = bc.strides[1].back();
+    ParallelFor(bc.sizes[0], kGrain, [&](int64_t begin, int64_t end) {
+      row(begin * step_x, begin * step_y, begin, end - begin);
+    });
+    return;
+  }
+  ParallelFor(NumRows(bc), std::max<int64_t>(1, kGrain / bc.sizes.back()),
+              [&](int64_t begin, int64_t end) {
+                ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t to, int64_t n) {
+                  row(offsets[0], offsets[1], to, n);
+                });
+              });
+}
+
 // fn(x, y) of elements of T and U, as R.
 template <typename T, typename R, typename U = T, typename F>
 Status ForPairs(OpContext& ctx, F fn) {
-  const Tensor &a = ctx.input(0), &b = ctx.input(1);
-  const Shape* shapes[] = {&a.shape(), &b.shape()};
-  Broadcast bc;
-  if (!MakeBroadcast(shapes, &bc)) return IncompatibleShapes(a.shape(), b.shape());
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, bc.shape));
-  if (out->num_elements() == 0) return OkStatus();
-  const T* x = a.data<T>();
-  const U* y = b.data<U>();
-  R* z = out->data<R>();
-  const int64_t step_x = bc.strides[0].back(), step_y = bc.strides[1].back();
-  ParallelFor(NumRows(bc), std::max<int64_t>(1, 16384 / bc.sizes.back()),
-              [&](int64_t begin, int64_t end) {
-                ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t to, int64_t n) {
-                  const T* p = x + offsets[0];
-                  const U* q = y + offsets[1];
-                  for (int64_t i = 0; i < n; ++i) {
-                    z[to + i] = static_cast<R>(fn(int32_t{p[i * step_x]}, int32_t{q[i * step_y]}));
-                  }
-                });
-              });
+  ASSIGN_OR_RETURN(const PairsOfInputs pairs, AllocatePairs(ctx));
+  if (pairs.out->num_elements() == 0) return OkStatus();
+  const T* x = ctx.input(0).data<T>();
+  const U* y = ctx.input(1).data<U>();
+  R* z = pairs.out->data<R>();
+  const int64_t step_x = pairs.step_x(), step_y = pairs.step_y();
+  ForPairRows(pairs.bc, [&](int64_t at_x, int64_t at_y, int64_t at_z, int64_t n) {
+    const T* p = x + at_x;
+    const U* q = y + at_y;
+    for (int64_t i = 0; i < n; ++i) {
+      z[at_z + i] = static_cast<R>(fn(int32_t{p[i * step_x]}, int32_t{q[i * step_y]}));
+    }
+  });
   return OkStatus();
 }
 
@@ -41,15 +69,11 @@ Status ForPairs(OpContext& ctx, F fn) {
 // the left, and may be written; z takes n results. T: int8_t or int16_t.
 template <typename T, typename F>
 Status ForPairBlocks(OpContext& ctx, int32_t zero_a, int32_t zero_b, int left, F fn) {
-  const Tensor &a = ctx.input(0), &b = ctx.input(1);
-  const Shape* shapes[] = {&a.shape(), &b.shape()};
-  Broadcast bc;
-  if (!MakeBroadcast(shapes, &bc)) return IncompatibleShapes(a.shape(), b.shape());
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, bc.shape));
-  if (out->num_elements() == 0) return OkStatus();
-  const T *x = a.data<T>(), *y = b.data<T>();
-  T* z = out->data<T>();
-  const int64_t step_x = bc.strides[0].back(), step_y = bc.strides[1].back();
+  ASSIGN_OR_RETURN(const PairsOfInputs pairs, AllocatePairs(ctx));
+  if (pairs.out->num_elements() == 0) return OkStatus();
+  const T *x = ctx.input(0).data<T>(), *y = ctx.input(1).data<T>();
+  T* z = pairs.out->data<T>();
+  const int64_t step_x = pairs.step_x(), step_y = pairs.step_y();
   const auto load = [left](const T* from, int64_t step, int32_t zero, int32_t* to, int64_t n) {
     if constexpr (sizeof(T) == 1) {
       IsaFixed().from_int8(from, step, zero, left, to, n);
@@ -57,8 +81,8 @@ Status ForPairBlocks(OpContext& ctx, int32_t zero_a, int32_t zero_b, int left, F
       IsaFixed().from_int16(from, step, zero, left, to, n);
     }
   };
-  constexpr int64_t kBlock = 512;
-  const auto row = [&](int64_t at_x, int64_t at_y, int64_t at_z, int64_t n) {
+  ForPairRows(pairs.bc, [&](int64_t at_x, int64_t at_y, int64_t at_z, int64_t n) {
+    constexpr int64_t kBlock = 512;
     int32_t p[kBlock], q[kBlock];
     for (int64_t i = 0; i < n; i += kBlock) {
       const int64_t count = std::min(kBlock, n - i);
@@ -66,19 +90,7 @@ Status ForPairBlocks(OpContext& ctx, int32_t zero_a, int32_t zero_b, int left, F
       load(y + at_y + i * step_y, step_y, zero_b, q, count);
       fn(p, q, count, z + at_z + i);
     }
-  };
-  if (bc.sizes.size() == 1) {
-    ParallelFor(bc.sizes[0], 16384, [&](int64_t begin, int64_t end) {
-      row(begin * step_x, begin * step_y, begin, end - begin);
-    });
-    return OkStatus();
-  }
-  ParallelFor(NumRows(bc), std::max<int64_t>(1, 16384 / bc.sizes.back()),
-              [&](int64_t begin, int64_t end) {
-                ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t to, int64_t n) {
-                  row(offsets[0], offsets[1], to, n);
-                });
-              });
+  });
   return OkStatus();
 }
 
