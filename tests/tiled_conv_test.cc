@@ -115,11 +115,11 @@ TEST(TiledConv, AsPlainLoops) {
 TEST(PlanarConv, AsPlainLoops) {
   Draw draw;
   int compared = 0;
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 900; ++i) {
     Drawn d = DrawConv(draw, i);
     if (d.attrs.spatial != 2) continue;
     d.in[2] = draw.Of({3, 9, 16, 31, 70, 140, 300});
-    d.kernel.back() = d.channels = draw.From(1, 4);
+    d.kernel.back() = d.channels = draw.From(1, 8);
     d.attrs.strides[1] = 1;
     const auto p = MakeConvProblem(d.attrs, Shape(d.in), Shape(d.kernel));
     if (!p.ok() || !PlanarConv::Suits(*p)) continue;

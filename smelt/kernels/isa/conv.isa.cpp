@@ -21,8 +21,6 @@ constexpr int64_t kTileAhead = 24;
 // How many steps of a run are followed by fetches of what comes next where steps have none.
 constexpr int64_t kStepsPerFetch = 16;
 
-inline __attribute__((always_inline)) Vec SplatVec(float x) { return Vec{} + x; }
-
 // The first `count` floats, fewer than a vector, by powers of two.
 inline __attribute__((always_inline)) void StoreSome(float* p, Vec v, int64_t count) {
   float lanes[kLanes];

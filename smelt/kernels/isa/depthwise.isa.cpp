@@ -71,7 +71,7 @@ inline __attribute__((always_inline)) void StoreTile(const DepthwiseLoop& d, Vec
                                                      E* y, int64_t n) {
   constexpr int H = kHalves<E>;
   if (d.clamps) {
-    const Vec low = Vec{} + d.low, high = Vec{} + d.high;
+    const Vec low = SplatVec(d.low), high = SplatVec(d.high);
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 2

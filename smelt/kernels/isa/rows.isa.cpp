@@ -101,7 +101,7 @@ float Extreme(const float* x, int64_t n) {
       nan |= v != v;
       m = kMax ? (v > m ? v : m) : (v < m ? v : m);
     }
-    best = ExtremeLane<kMax>(nan != 0 ? Vec{} + __builtin_nanf("") : m);
+    best = ExtremeLane<kMax>(nan != 0 ? SplatVec(__builtin_nanf("")) : m);
     if (best != best) return best;
   }
   for (; i < n; ++i) {

@@ -74,7 +74,7 @@ void SoftmaxOf(const ScoreRows& s) {
     for (int m = 0; m < 2; ++m) {
       if (masks[m] == nullptr) continue;
       if (s.masks[m].column == 0) {
-        const Vec all = Vec{} + *masks[m];
+        const Vec all = SplatVec(*masks[m]);
 #pragma GCC unroll 8
         for (int v = 0; v < V; ++v) x[v] += all;
       } else {

@@ -28,19 +28,6 @@ struct PlanarLines {
   int64_t rows, left, pitch;
 };
 
-template <int C>
-void Spread(const float* planes, int64_t pitch, int64_t pixels, float* y, int64_t step) {
-  if (step == C) {
-    for (int64_t p = 0; p < pixels; ++p) {
-      for (int c = 0; c < C; ++c) y[p * C + c] = planes[c * pitch + p];
-    }
-    return;
-  }
-  for (int64_t p = 0; p < pixels; ++p) {
-    for (int c = 0; c < C; ++c) y[p * step + c] = planes[c * pitch + p];
-  }
-}
-
 class BoundPlanarConv final : public BoundKernel {
  public:
   BoundPlanarConv(const ConvProblem& p, const TiledSteps& steps, int addend,
@@ -146,6 +133,7 @@ class BoundPlanarConv final : public BoundKernel {
     tile.weights = weights_.data();
     tile.bias = bias_.data();
     tile.y = results;
+    if (steps_.clamps && addend == nullptr) tile.low = steps_.low, tile.high = steps_.high;
     const int64_t step = places_.step[2];
     for (size_t i = 0; i + 1 < firsts_.size(); ++i) {
       const int64_t vectors = firsts_[i + 1] - firsts_[i], column = firsts_[i] * loops.lanes;
@@ -156,8 +144,7 @@ class BoundPlanarConv final : public BoundKernel {
       const int64_t width = vectors * loops.lanes, pixels = std::min(width, out_w_ - column);
       const float* more = addend == nullptr ? nullptr : addend + column * step;
       Finish(results, width, pixels, more, step);
-      constexpr decltype(&Spread<1>) kSpread[] = {Spread<1>, Spread<2>, Spread<3>, Spread<4>};
-      kSpread[channels_ - 1](results, width, pixels, y + column * step, step);
+      loops.pixels[channels_ - 1](results, width, pixels, y + column * step, step);
     }
   }
 
@@ -169,7 +156,7 @@ class BoundPlanarConv final : public BoundKernel {
       }
     }
     const int64_t n = channels_ * width;
-    if (steps_.clamps) {
+    if (steps_.clamps && addend != nullptr) {
       for (int64_t i = 0; i < n; ++i) {
         const float value = results[i] < steps_.low ? steps_.low : results[i];  // NaN stays
         results[i] = value > steps_.high ? steps_.high : value;
@@ -193,7 +180,7 @@ class BoundPlanarConv final : public BoundKernel {
 }  // namespace
 
 bool PlanarConv::Suits(const ConvProblem& p) {
-  if (!p.channels_last || p.groups != 1 || p.spatial() != 2 || p.out_depth > kPlanarChannels ||
+  if (!p.channels_last || p.groups != 1 || p.spatial() != 2 || p.out_depth > IsaPlanar().channels ||
       p.strides[1] != 1 || RowsOfWindow(p) > kMostTapRows || p.output.num_elements() == 0 ||
       p.in_depth == 0 || Isa().level == IsaLevel::kBaseline) {
     return false;
@@ -201,6 +188,10 @@ bool PlanarConv::Suits(const ConvProblem& p) {
   // Pixels of a line fill more of their vectors than channels would.
   const int64_t lanes = IsaPlanar().lanes;
   if (p.out[1] * 2 < lanes) return false;
+  // Of more channels the library's loops are no slower over a single tap, or lines of one vector.
+  constexpr int64_t kFew = 4;
+  const bool taps = p.kernel[0] * p.kernel[1] > 1;
+  if (p.out_depth > kFew && (!taps || p.out[1] <= lanes)) return false;
   // The lines of a window stay in the core's cache.
   const PlanarLines lines(p);
   const int64_t floats = NearCacheBytes(int64_t{1} << 20) / 2 / int64_t{sizeof(float)};
