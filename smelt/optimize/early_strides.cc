@@ -24,7 +24,8 @@ constexpr SpatialStrides kNoStride = {1, 1};
 
 // Elementwise along height and width; the other inputs are of channels, or of one element.
 constexpr OpSet kOfChannels = {"BiasAdd",          "FusedBatchNorm", "FusedBatchNormV2",
-                               "FusedBatchNormV3", "_Int8Quantize",  "_Int8Dequantize"};
+                               "FusedBatchNormV3", "_Int8Quantize",  "_Int8Dequantize",
+                               "_ByteTable"};
 constexpr OpSet kWindows = {"Conv2D", "_Int8Conv2D"};
 constexpr int kInt8Addends = 3;  // the first of them among the inputs
 

@@ -211,6 +211,9 @@ void ReadLate(Graph& graph, absl::FunctionRef<bool(const Node&)> wanted);
 Status FuseQuantized(Graph& graph, const PassContext& context);
 // The steps from float to int8 alone.
 Status FuseQuantizing(Graph& graph, const PassContext& context);
+// What computes a number of 8 bits from one other, in whatever steps, becomes a table of all its
+// values (_ByteTable).
+Status MakeByteTables(Graph& graph, const PassContext& context);
 // Pixels that only windows of one pixel with strides could read, and leave out, are not computed:
 // the strides move up to the convolutions before, past what is elementwise (early_strides.cc).
 Status MoveStridesUp(Graph& graph, const PassContext& context);

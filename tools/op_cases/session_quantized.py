@@ -64,3 +64,23 @@ def cases(r):
         yield graph_case("Div", chain, name=f"to_int8_{name}")
         yield graph_case("MaxPool", pooled, name=f"of_int8_{name}")
         yield graph_case("Pad", padded, name=f"then_int8_{name}")
+
+    def of_number(kind):
+        # All numbers of 8 bits, in several shapes, and none.
+        x = tf.compat.v1.placeholder(tf.uint8 if kind == "pixel" else tf.int8, None)
+        if kind == "swish":
+            f = dequantise(x, 0.05, 3)
+            q = quantise(f * tf.sigmoid(f), 0.031, -100)
+        elif kind == "swish_read_between":
+            f = dequantise(x, 0.05, 3)
+            s = quantise(tf.sigmoid(f), 0.0039, -128)
+            q = quantise(dequantise(s, 0.0039, -128) * f, 0.031, -100) + s
+        elif kind == "pixel":
+            q = quantise(tf.cast(x, tf.float32) / 255.0 - 0.485, 0.0187, -4)
+        else:
+            q = tf.maximum(tf.minimum(x, tf.constant(100, tf.int8)), tf.constant(-7, tf.int8))
+        every = np.arange(256, dtype=np.uint8).view(x.dtype.as_numpy_dtype)
+        return [Step(fetch=[q, tf.cast(q, tf.float32)], feed={x: v}) for v in (every.reshape(2, 128), every[:0], every[77])]
+
+    for kind in ["swish", "swish_read_between", "pixel", "clip"]:
+        yield graph_case("Cast", lambda kind=kind: of_number(kind), name=f"of_a_number_{kind}")

@@ -257,6 +257,7 @@ constexpr RowRule kComputeRows[] = {
     {"TPUReplicatedInput", EachElement},
     {"TPUReplicatedOutput", EachElement},
     {"XlaSharding", EachElement},
+    {"_ByteTable", FirstElements},
     {"_Int8Quantize", FirstElements},
     {"_Int8Dequantize", FirstElements},
     {"Betainc", EachElement},

@@ -163,6 +163,7 @@ Status Int8MatMulShape(ShapeContext& ctx) {
 }
 
 constexpr ShapeRule kQuantizedRules[] = {
+    {"_ByteTable", SameShape},
     {"_Int8Conv2D", Int8ConvShape},
     {"_Int8MatMul", Int8MatMulShape},
     {"_Int8Quantize", SameShape},
