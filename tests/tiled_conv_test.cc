@@ -15,6 +15,7 @@
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/planar_conv.h"
 #include "smelt/kernels/nn/tiled_transpose.h"
+#include "smelt/kernels/nn/winograd_conv.h"
 
 namespace smelt::nn {
 namespace {
@@ -135,6 +136,87 @@ TEST(PlanarConv, AsPlainLoops) {
     ++compared;
   }
   EXPECT_TRUE(compared > 150 || Isa().level == IsaLevel::kBaseline) << compared;
+}
+
+// With what keeps the weights of both ways.
+struct Winograd {
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const ConvProblem& p, const Tensor& w,
+                                              const std::vector<float>& bias) {
+    ASSIGN_OR_RETURN(auto plain, tiled.Bind(p, w, {}, bias.data(), 1, BiasSumRelu()));
+    return conv.Bind(p, w, {}, bias.data(), 1, BiasSumRelu(), std::move(plain));
+  }
+  TiledConv tiled;
+  WinogradConv conv;
+};
+
+// Images of odd sizes, whose last tiles are cut, with and without borders; weights that the first
+// run reads as they lie.
+TEST(WinogradConv, AsPlainLoops) {
+  Draw draw;
+  int compared = 0;
+  for (int i = 0; i < 60; ++i) {
+    ConvAttrs attrs;
+    attrs.padding = static_cast<Padding>(draw.From(0, 2));
+    attrs.strides = attrs.dilations = {1, 1};
+    attrs.pad_before = {draw.From(0, 3), draw.From(0, 3)};
+    attrs.pad_after = {draw.From(0, 3), draw.From(0, 3)};
+    const int64_t depth = i % 10 == 0 ? 96 : draw.Of({32, 48});
+    const int64_t channels = i % 10 == 0 ? 96 : draw.Of({32, 64, 80});
+    const Shape in({draw.From(1, 3), draw.From(3, 21), draw.From(3, 21), depth});
+    const Shape kernel({3, 3, depth, channels});
+    const auto p = MakeConvProblem(attrs, in, kernel);
+    if (!p.ok() || !WinogradConv::Suits(*p)) continue;
+    const Tensor x = draw.Filled(in), w = draw.Filled(kernel);
+    Tensor plain = *Tensor::Zeros(Dtype::kFloat, p->output);
+    ConvReference(*p, x, w, &plain);
+    const std::vector<float> bias = draw.Floats(channels);
+    const ScopedThreads team(static_cast<int>(draw.From(1, 2)));
+    Winograd winograd;
+    const auto bound = winograd.Bind(*p, w, bias);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    for (int run = 0; run < 2; ++run) {
+      ExpectSteps(plain, **bound, x, draw.Filled(p->output), bias, in.ToString());
+    }
+    ++compared;
+  }
+  EXPECT_TRUE(compared > 20 || Isa().level == IsaLevel::kBaseline) << compared;
+}
+
+// Windows that do not see a number that is none must not show it, though their tile does.
+TEST(WinogradConv, NumbersThatAreNoneStayInTheirWindows) {
+  Draw draw;
+  ConvAttrs attrs;
+  attrs.padding = Padding::kSame;
+  attrs.strides = attrs.dilations = {1, 1};
+  const Shape in({1, 13, 15, 32}), kernel({3, 3, 32, 32});
+  const auto p = MakeConvProblem(attrs, in, kernel);
+  ASSERT_TRUE(p.ok());
+  if (!WinogradConv::Suits(*p)) GTEST_SKIP() << "the processor has no such loops";
+  const Tensor w = draw.Filled(kernel);
+  const std::vector<float> bias = draw.Floats(32);
+  Winograd winograd;
+  const auto bound = winograd.Bind(*p, w, bias);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const Tensor more = draw.Filled(p->output);
+  for (const float odd : {NAN, INFINITY, -INFINITY, 3e38F}) {
+    Tensor x = draw.Filled(in);
+    x.data<float>()[(4 * 15 + 6) * 32 + 5] = odd;
+    Tensor plain = *Tensor::Zeros(Dtype::kFloat, p->output);
+    ConvReference(*p, x, w, &plain);
+    Tensor got = *Tensor::Make(Dtype::kFloat, p->output);
+    const void* inputs[] = {x.raw(), more.raw()};
+    void* outputs[] = {got.raw()};
+    std::vector<float> scratch((*bound)->scratch_bytes() / sizeof(float), NAN);
+    ASSERT_TRUE((*bound)->Run(inputs, outputs, scratch.data()).ok());
+    for (int64_t n = 0; n < got.num_elements(); ++n) {
+      const float sum =
+          plain.data<float>()[n] + bias[static_cast<size_t>(n % 32)] + more.data<float>()[n];
+      const float want = sum < 0 ? 0 : sum, is = got.data<float>()[n];
+      ASSERT_EQ(std::isnan(want), std::isnan(is)) << odd << " at " << n;
+      if (!std::isfinite(want)) continue;
+      ASSERT_NEAR(is, want, 1e-4 + 1e-5 * std::abs(want)) << odd << " at " << n;
+    }
+  }
 }
 
 TEST(TiledTranspose, AsPlainLoops) {

@@ -173,12 +173,14 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   }
   const bool planar = nn::PlanarConv::Suits(p);
   const bool streams = dtype == Dtype::kFloat && nn::StreamedConv::Suits(p);
-  const bool tiles = dtype == Dtype::kFloat && WantsTiles(p, ops);
-  // Loops of our own multiply the zeros beside an image, which others leave out.
-  const auto borders_stay = [&] {
-    return !p.is_padded() || (modest_filter_(*w.constant) &&
-                              AllModest(factors.data(), static_cast<int64_t>(factors.size())));
+  const auto filter_is_modest = [&] {
+    return modest_filter_(*w.constant) &&
+           AllModest(factors.data(), static_cast<int64_t>(factors.size()));
   };
+  const bool winograd = dtype == Dtype::kFloat && nn::WinogradConv::Suits(p) && filter_is_modest();
+  const bool tiles = dtype == Dtype::kFloat && (winograd || WantsTiles(p, ops));
+  // Loops of our own multiply the zeros beside an image, which others leave out.
+  const auto borders_stay = [&] { return !p.is_padded() || filter_is_modest(); };
   if ((planar || streams || tiles || p.groups > 1) && borders_stay()) {
     const auto [bias, addend] = OperandsOfTiles(ops, args);
     if (planar) {
@@ -202,6 +204,9 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     }
     if (tiles) {
       ASSIGN_OR_RETURN(auto own, tiled_.Bind(p, *w.constant, factors, bias, addend, ops));
+      if (own != nullptr && winograd) {
+        return winograd_.Bind(p, *w.constant, factors, bias, addend, ops, std::move(own));
+      }
       if (own != nullptr) return own;
     }
   }
@@ -222,8 +227,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   if (clamp == ops.steps.size()) return bind(ops);
   // Weights are looked at before they are packed: their pages are given back then.
   std::vector<WatchedInput> watched = {{0, x.shape.num_elements(), dtype}};
-  bool modest = modest_filter_(*w.constant) &&
-                AllModest(factors.data(), static_cast<int64_t>(factors.size()));
+  bool modest = filter_is_modest();
   for (size_t i = 0; i < args.size(); ++i) {
     const LayerArgument& arg = args[i];
     const int64_t n = arg.input < 0

@@ -10,6 +10,7 @@
 #include "smelt/kernels/nn/streamed_conv.h"
 #include "smelt/kernels/nn/tiled_conv.h"
 #include "smelt/kernels/nn/window.h"
+#include "smelt/kernels/nn/winograd_conv.h"
 #include "smelt/kernels/onednn/keep_nan.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
 
@@ -60,6 +61,7 @@ class FloatConv {
   NarrowLayer narrow_;
   nn::TiledConv tiled_;
   nn::StreamedConv streamed_;
+  nn::WinogradConv winograd_;
   nn::NarrowProduct narrow_product_;
   nn::MatrixBfloat16 matrices_;
   ConstantIsModest modest_filter_;

@@ -1,12 +1,10 @@
 #include "smelt/kernels/onednn/keep_nan.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "smelt/base/parallel.h"
 #include "smelt/io/forms_file.h"
 #include "smelt/kernels/isa/bfloat16.h"
-#include "smelt/kernels/isa/columns.h"
 #include "smelt/kernels/nn/isa_activation.h"
 
 namespace smelt::onednn {
@@ -82,21 +80,6 @@ FusedOps StepsFrom(const FusedOps& ops, size_t at) {
   from.steps.erase(from.steps.begin(), from.steps.begin() + static_cast<std::ptrdiff_t>(at));
   return from;
 }
-
-bool AllModest(const void* x, int64_t n, Dtype dtype) {
-  if (dtype != Dtype::kFloat && dtype != Dtype::kBfloat16) return false;
-  std::atomic<bool> modest{true};
-  ParallelFor(n, kModestGrain, [&](int64_t begin, int64_t end) {
-    const bool here =
-        dtype == Dtype::kFloat
-            ? IsaColumns().modest(static_cast<const float*>(x) + begin, end - begin)
-            : IsaColumns().narrow_modest(static_cast<const uint16_t*>(x) + begin, end - begin);
-    if (!here) modest.store(false, std::memory_order_relaxed);
-  });
-  return modest.load(std::memory_order_relaxed);
-}
-
-bool AllModest(const float* x, int64_t n) { return AllModest(x, n, Dtype::kFloat); }
 
 bool ConstantIsModest::operator()(const Tensor& w) {
   const auto is_it = [&](const Seen& s) { return s.w.raw() == w.raw(); };

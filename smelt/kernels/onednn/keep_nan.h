@@ -11,6 +11,7 @@
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
 #include "smelt/kernels/common/small_cache.h"
+#include "smelt/kernels/nn/all_modest.h"
 #include "smelt/kernels/nn/fused.h"
 
 namespace smelt::onednn {
@@ -21,11 +22,7 @@ size_t FirstClamp(const FusedOps& ops);
 FusedOps StepsBefore(const FusedOps& ops, size_t at);
 FusedOps StepsFrom(const FusedOps& ops, size_t at);
 
-// Is each |x| at most 2^32? Sums of products of up to three such numbers are no NaN, unless there
-// are 2^31 of them. On the calling thread's team.
-bool AllModest(const float* x, int64_t n);
-// The same of `dtype`: float or bfloat16, of which another one is not.
-bool AllModest(const void* x, int64_t n, Dtype dtype);
+using nn::AllModest;
 
 // AllModest of weights that hold the same values whenever they are the same buffer: they are looked
 // at once. One per node. Thread safe.
