@@ -18,29 +18,33 @@ namespace {
 constexpr int64_t kTileSide = 2, kPatchSide = 4;
 // Terms of neighbors a page apart would share few places of the nearest cache.
 constexpr int64_t kApart = 16;
+constexpr int64_t kMostTaps = 8;  // from plane to plane
 
-// The terms of all weights: [kWinogradTerms, panels], each panel [depth, its vectors].
-StatusOr<Tensor> TermsOfFilter(const Tensor& filter, std::span<const float> factors, int64_t depth,
-                               int64_t channels, Allocator* allocator) {
+// The terms of all weights: [kWinogradTerms, panels], each panel [planes * depth, its vectors].
+StatusOr<Tensor> TermsOfFilter(const Tensor& filter, std::span<const float> factors, int64_t planes,
+                               int64_t depth, int64_t channels, Allocator* allocator) {
   const TiledPanels panels(channels);
-  ASSIGN_OR_RETURN(
-      Tensor out, Tensor::Make(Dtype::kFloat, Shape({kWinogradTerms, depth, channels}), allocator));
+  const int64_t rows = planes * depth;
+  ASSIGN_OR_RETURN(Tensor out,
+                   Tensor::Make(Dtype::kFloat, Shape({kWinogradTerms, rows, channels}), allocator));
   const float* w = filter.data<float>();
   float* to = out.data<float>();
   constexpr int64_t kGrain = 8;
-  ParallelFor(depth, kGrain, [&](int64_t begin, int64_t end) {
-    std::vector<float> row(static_cast<size_t>(kWinogradTerms * channels));
-    for (int64_t d = begin; d < end; ++d) {
+  ParallelFor(rows, kGrain, [&](int64_t begin, int64_t end) {
+    std::vector<float> terms(static_cast<size_t>(kWinogradTerms * channels));
+    for (int64_t r = begin; r < end; ++r) {
       const float* taps[9];
-      for (int64_t t = 0; t < 9; ++t) taps[t] = w + (t * depth + d) * channels;
-      IsaWinograd().of_taps(taps, factors.empty() ? nullptr : factors.data(), channels, row.data(),
-                            channels);
+      for (int64_t t = 0; t < 9; ++t) {
+        taps[t] = w + ((r / depth * 9 + t) * depth + r % depth) * channels;
+      }
+      IsaWinograd().of_taps(taps, factors.empty() ? nullptr : factors.data(), channels,
+                            terms.data(), channels);
       for (int64_t k = 0; k < kWinogradTerms; ++k) {
         for (int64_t i = 0; i < panels.count; ++i) {
           const int64_t column = panels.First(i) * panels.lanes;
           const int64_t width = panels.First(i + 1) * panels.lanes - column;
-          std::copy_n(row.data() + k * channels + column, width,
-                      to + (k * channels + column) * depth + d * width);
+          std::copy_n(terms.data() + k * channels + column, width,
+                      to + (k * channels + column) * rows + r * width);
         }
       }
     }
@@ -49,20 +53,31 @@ StatusOr<Tensor> TermsOfFilter(const Tensor& filter, std::span<const float> fact
   return out;
 }
 
+// Images and windows of one plane or of several, which step by one from plane to plane.
+struct Planes {
+  explicit Planes(const ConvProblem& p) {
+    if (p.spatial() < 3) return;
+    in = p.in[0], out = p.out[0], taps = p.kernel[0];
+    dilation = p.dilations[0], front = p.pad_before[0];
+  }
+  int64_t in = 1, out = 1, taps = 1, dilation = 1, front = 0;
+};
+
 class BoundWinogradConv final : public BoundKernel {
  public:
   BoundWinogradConv(const ConvProblem& p, const TiledSteps& steps, int addend,
                     std::unique_ptr<const LaterForm> terms, const float* bias,
                     std::unique_ptr<BoundKernel> plain)
-      : depth_(p.in_depth),
+      : planes_(p),
+        depth_(p.in_depth),
         channels_(p.out_depth),
-        in_h_(p.in[0]),
-        in_w_(p.in[1]),
-        out_h_(p.out[0]),
-        out_w_(p.out[1]),
-        top_(p.pad_before[0]),
-        left_(p.pad_before[1]),
-        inputs_(p.batch * in_h_ * in_w_ * depth_),
+        in_h_(p.in[p.in.size() - 2]),
+        in_w_(p.in.back()),
+        out_h_(p.out[p.out.size() - 2]),
+        out_w_(p.out.back()),
+        top_(p.pad_before[p.in.size() - 2]),
+        left_(p.pad_before.back()),
+        inputs_(p.batch * planes_.in * in_h_ * in_w_ * depth_),
         tiles_h_((out_h_ + 1) / kTileSide),
         tiles_w_((out_w_ + 1) / kTileSide),
         tiles_(p.batch * tiles_h_ * tiles_w_),
@@ -75,11 +90,13 @@ class BoundWinogradConv final : public BoundKernel {
         zeros_(static_cast<size_t>(std::max(depth_, panels_.widest * panels_.lanes)), 0.0f) {
     // The terms of a block's tiles stay in the core's cache, but all weights go by for each block.
     constexpr int64_t kLeastTiles = 32, kMostTiles = 128;
-    const int64_t bytes = kWinogradTerms * (depth_ + channels_) * int64_t{sizeof(float)};
-    const int64_t fit = NearCacheBytes(1 << 20) / 2 / bytes;
-    const int64_t weights = kWinogradTerms * depth_ * channels_ * int64_t{sizeof(float)};
-    const int64_t least = weights > NearCacheBytes(1 << 20) / 2 ? 2 * kLeastTiles : kLeastTiles;
-    const int64_t most = std::clamp(fit, least, kMostTiles);
+    const int64_t half = NearCacheBytes(1 << 20) / 2;
+    const int64_t floats = kWinogradTerms * (planes_.in * depth_ + planes_.out * channels_);
+    const int64_t weights = kWinogradTerms * planes_.taps * depth_ * channels_;
+    const bool near = weights * int64_t{sizeof(float)} <= half;
+    const int64_t least = (near ? kLeastTiles : 2 * kLeastTiles) / planes_.out;
+    const int64_t most = std::clamp(half / (floats * int64_t{sizeof(float)}),
+                                    std::max<int64_t>(1, least), kMostTiles);
     const int64_t threads = Threads();
     blocks_ = (tiles_ + most - 1) / most;
     if (blocks_ % threads != 0) blocks_ += threads - blocks_ % threads;
@@ -115,8 +132,8 @@ class BoundWinogradConv final : public BoundKernel {
   }
 
  private:
-  int64_t InStep() const { return block_ * depth_ + kApart; }
-  int64_t OutStep() const { return block_ * channels_ + kApart; }
+  int64_t InStep() const { return planes_.in * block_ * depth_ + kApart; }
+  int64_t OutStep() const { return planes_.out * block_ * channels_ + kApart; }
   int64_t PartFloats() const { return kWinogradTerms * (InStep() + OutStep()); }
 
   struct Place {
@@ -127,27 +144,36 @@ class BoundWinogradConv final : public BoundKernel {
     return {tile % tiles_w_ * kTileSide, row % tiles_h_ * kTileSide, row / tiles_h_};
   }
 
-  // Tiles [begin, end): all of their terms, all products, all pixels.
+  // Tiles [begin, end) of all planes: all of their terms, all products, all pixels.
   void Block(const float* x, const float* weights, const float* addend, float* y, int64_t begin,
              int64_t end, float* scratch) const {
     float* terms = scratch;
     float* products = scratch + kWinogradTerms * InStep();
     const int64_t tiles = end - begin;
-    for (int64_t i = 0; i < tiles; ++i) TermsOf(x, begin + i, terms + i * depth_);
+    for (int64_t z = 0; z < planes_.in; ++z) {
+      for (int64_t i = 0; i < tiles; ++i) {
+        TermsOf(x, begin + i, z, terms + (z * tiles + i) * depth_);
+      }
+    }
     for (int64_t k = 0; k < kWinogradTerms; ++k) {
-      Product(terms + k * InStep(), weights + k * depth_ * channels_, tiles,
+      Product(terms + k * InStep(), weights + k * planes_.taps * depth_ * channels_, tiles,
               products + k * OutStep());
     }
-    for (int64_t i = 0; i < tiles; ++i) Finish(products + i * channels_, addend, y, begin + i);
+    for (int64_t z = 0; z < planes_.out; ++z) {
+      for (int64_t i = 0; i < tiles; ++i) {
+        Finish(products + (z * tiles + i) * channels_, addend, y, begin + i, z);
+      }
+    }
   }
 
-  void TermsOf(const float* x, int64_t tile, float* to) const {
+  void TermsOf(const float* x, int64_t tile, int64_t z, float* to) const {
     const Place at = PlaceOf(tile);
     const float* pixels[kPatchSide * kPatchSide];
     for (int64_t i = 0; i < kPatchSide; ++i) {
       const int64_t line = at.line - top_ + i;
-      const float* row =
-          line < 0 || line >= in_h_ ? nullptr : x + (at.image * in_h_ + line) * in_w_ * depth_;
+      const float* row = line < 0 || line >= in_h_
+                             ? nullptr
+                             : x + ((at.image * planes_.in + z) * in_h_ + line) * in_w_ * depth_;
       for (int64_t j = 0; j < kPatchSide; ++j) {
         const int64_t column = at.column - left_ + j;
         const bool inside = row != nullptr && column >= 0 && column < in_w_;
@@ -157,35 +183,57 @@ class BoundWinogradConv final : public BoundKernel {
     IsaWinograd().of_pixels(pixels, depth_, to, InStep());
   }
 
-  // [tiles, depth] times the weights' panels, as [tiles, channels].
+  // [planes, tiles, depth] times the weights' panels, as [planes of the result, tiles, channels].
   void Product(const float* x, const float* weights, int64_t tiles, float* y) const {
-    const float* where[kConvTilePixels];
+    const float* where[kMostTaps * kConvTilePixels];
+    const int64_t rows = planes_.taps * depth_;  // of weights
     ConvTile tile;
     tile.pixels = where;
-    tile.runs = 1, tile.run = depth_;
+    tile.runs = planes_.taps, tile.run = depth_;
     tile.bias = zeros_.data();
     tile.places = places_;
-    const int64_t blocks = (tiles + panels_.pixels - 1) / panels_.pixels;
+    const int64_t results = planes_.out * tiles;
+    const int64_t blocks = (results + panels_.pixels - 1) / panels_.pixels;
     for (int64_t i = 0; i < panels_.count; ++i) {
       const int64_t column = panels_.First(i) * panels_.lanes;
       const int64_t vectors = panels_.First(i + 1) - panels_.First(i);
-      tile.weights = weights + column * depth_;
+      tile.weights = weights + column * rows;
       tile.columns = vectors * panels_.lanes;
       // All tiles together fetch the panel that comes next.
-      const int64_t row = tile.columns * int64_t{sizeof(float)};
-      tile.ahead_step = (row + blocks - 1) / blocks;
-      const char* ahead = reinterpret_cast<const char*>(tile.weights + tile.columns * depth_);
+      const int64_t bytes = tile.columns * int64_t{sizeof(float)};
+      tile.ahead_step = (bytes + blocks - 1) / blocks;
+      const char* ahead = reinterpret_cast<const char*>(tile.weights + tile.columns * rows);
       for (int64_t b = 0; b < blocks; ++b) {
-        const int64_t first = tiles * b / blocks, pixels = tiles * (b + 1) / blocks - first;
-        for (int64_t p = 0; p < pixels; ++p) where[p] = x + (first + p) * depth_;
+        const int64_t first = results * b / blocks, pixels = results * (b + 1) / blocks - first;
+        FindRuns(x, tiles, first, pixels, where);
         tile.y = y + first * channels_ + column;
-        tile.ahead = ahead + b * depth_ * tile.ahead_step;
+        tile.ahead = ahead + b * rows * tile.ahead_step;
         IsaConv().tile[pixels - 1][vectors - 1](tile);
       }
     }
   }
 
-  void Finish(const float* products, const float* addend, float* y, int64_t tile) const {
+  // Where the terms lie that results [first, first + pixels) are made of, of each plane's tap.
+  void FindRuns(const float* x, int64_t tiles, int64_t first, int64_t pixels,
+                const float** where) const {
+    if (planes_.taps == 1 && planes_.front == 0) {
+      for (int64_t p = 0; p < pixels; ++p) where[p] = x + (first + p) * depth_;
+      return;
+    }
+    for (int64_t r = 0; r < planes_.taps; ++r, where += pixels) {
+      bool none = true;
+      int64_t z = first / tiles + r * planes_.dilation - planes_.front, t = first % tiles;
+      for (int64_t p = 0; p < pixels; ++p) {
+        const bool inside = z >= 0 && z < planes_.in;
+        where[p] = inside ? x + (z * tiles + t) * depth_ : zeros_.data();
+        none = none && !inside;
+        if (++t == tiles) t = 0, ++z;
+      }
+      if (none) where[0] = nullptr;
+    }
+  }
+
+  void Finish(const float* products, const float* addend, float* y, int64_t tile, int64_t z) const {
     const Place at = PlaceOf(tile);
     WinogradTile t;
     t.channels = channels_;
@@ -197,7 +245,8 @@ class BoundWinogradConv final : public BoundKernel {
     for (int p = 0; p < kWinogradPixels; ++p) {
       const int64_t line = at.line + p / kTileSide, column = at.column + p % kTileSide;
       if (line >= out_h_ || column >= out_w_) continue;
-      const int64_t to = ((at.image * out_h_ + line) * out_w_ + column) * channels_;
+      const int64_t plane = at.image * planes_.out + z;
+      const int64_t to = ((plane * out_h_ + line) * out_w_ + column) * channels_;
       t.y[p] = y + to;
       if (addend != nullptr) t.addend[p] = addend + to;
     }
@@ -208,10 +257,11 @@ class BoundWinogradConv final : public BoundKernel {
     }
   }
 
+  const Planes planes_;
   const int64_t depth_, channels_;
   const int64_t in_h_, in_w_, out_h_, out_w_, top_, left_;
-  const int64_t inputs_;  // floats
-  const int64_t tiles_h_, tiles_w_, tiles_;
+  const int64_t inputs_;                     // floats
+  const int64_t tiles_h_, tiles_w_, tiles_;  // of a plane
   const TiledSteps steps_;
   const int addend_;  // input of the node
   const std::unique_ptr<const LaterForm> terms_;
@@ -230,18 +280,27 @@ bool WinogradConv::Suits(const ConvProblem& p) {
   // weights, of which there are 16 for 9, for as many tiles: more where they come from memory.
   constexpr int64_t kLeastChannels = 32, kLeastTiles = 32, kLeastByMemory = 96;
   const int64_t lanes = IsaWinograd().lanes;
-  if (!p.channels_last || p.groups != 1 || p.spatial() != 2 || p.in_depth < kLeastChannels ||
-      p.out_depth < kLeastChannels || p.in_depth % lanes != 0 || p.out_depth % lanes != 0 ||
-      Isa().level == IsaLevel::kBaseline) {
+  if (!p.channels_last || p.groups != 1 || p.spatial() < 2 || p.spatial() > 3 ||
+      p.in_depth % lanes != 0 || p.out_depth % lanes != 0 || Isa().level == IsaLevel::kBaseline) {
     return false;
   }
-  for (size_t s = 0; s < 2; ++s) {
-    if (p.kernel[s] != 3 || p.strides[s] != 1 || p.dilations[s] != 1) return false;
+  const size_t first = p.in.size() - 2;
+  for (size_t s = 0; s < p.in.size(); ++s) {
+    if (p.strides[s] != 1) return false;
+    if (s >= first && (p.kernel[s] != 3 || p.dilations[s] != 1)) return false;
   }
-  const int64_t tiles = p.batch * ((p.out[0] + 1) / kTileSide) * ((p.out[1] + 1) / kTileSide);
+  const Planes planes(p);
+  if (planes.taps > kMostTaps || planes.taps * p.in_depth < kLeastChannels ||
+      p.out_depth < kLeastChannels) {
+    return false;
+  }
+  const int64_t in_plane =
+      p.batch * ((p.out[first] + 1) / kTileSide) * ((p.out[first + 1] + 1) / kTileSide);
+  const int64_t tiles = in_plane * planes.out;
   // Half of a tile that leaves the image is for nothing.
-  const int64_t pixels = p.batch * p.out[0] * p.out[1];
-  const int64_t weights = kWinogradTerms * p.in_depth * p.out_depth * int64_t{sizeof(float)};
+  const int64_t pixels = p.output.num_elements() / p.out_depth;
+  const int64_t weights =
+      kWinogradTerms * planes.taps * p.in_depth * p.out_depth * int64_t{sizeof(float)};
   const bool near = weights <= NearCacheBytes(1 << 20);
   return tiles >= (near ? kLeastTiles : kLeastByMemory) &&
          pixels * 4 >= tiles * 3 * kWinogradPixels;
@@ -253,8 +312,10 @@ StatusOr<std::unique_ptr<BoundKernel>> WinogradConv::Bind(
   TiledSteps steps;
   if (!TiledStepsOf(fused, bias, &steps)) return nullptr;
   std::vector<float> own(factors.begin(), factors.end());
-  const auto make = [filter, own = std::move(own), depth = p.in_depth, channels = p.out_depth](
-                        Allocator* a) { return TermsOfFilter(filter, own, depth, channels, a); };
+  const auto make = [filter, own = std::move(own), taps = Planes(p).taps, depth = p.in_depth,
+                     channels = p.out_depth](Allocator* a) {
+    return TermsOfFilter(filter, own, taps, depth, channels, a);
+  };
   ASSIGN_OR_RETURN(auto terms,
                    LaterForm::Of(terms_, filter, std::monostate(), make, /*kept=*/false));
   return std::make_unique<BoundWinogradConv>(p, steps, addend, std::move(terms),
