@@ -23,14 +23,14 @@ class LaterForm {
 
   // The form `how` of constant `t` among `forms`, as make(Allocator*) returns it (a
   // StatusOr<Tensor>). It is there at once where `forms` has it, where it is small, and where
-  // later processes are to find it, which `kept` says of `make`.
+  // later processes are to find it.
   template <typename How, typename Make>
   static StatusOr<std::unique_ptr<const LaterForm>> Of(std::shared_ptr<ConstantForms<How>> forms,
                                                        const Tensor& t, const How& how,
-                                                       const Make& make, bool kept = true) {
+                                                       const Make& make) {
     constexpr size_t kWorthWaiting = 256 << 10;
-    const bool now = t.bytes() < kWorthWaiting || (kept && FindKeptPlace(t.raw()).has_value()) ||
-                     forms->Has(t, how);
+    const bool now =
+        t.bytes() < kWorthWaiting || FindKeptPlace(t.raw()).has_value() || forms->Has(t, how);
     auto get = [forms = std::move(forms), t, how, make] {
       return forms->Get(t, how, true, KeptAllocator(), make);
     };

@@ -5,7 +5,7 @@
 
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/common/later_form.h"
+#include "smelt/kernels/common/kept_form.h"
 #include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/winograd.h"
 #include "smelt/kernels/nn/all_modest.h"
@@ -25,32 +25,37 @@ StatusOr<Tensor> TermsOfFilter(const Tensor& filter, std::span<const float> fact
                                int64_t depth, int64_t channels, Allocator* allocator) {
   const TiledPanels panels(channels);
   const int64_t rows = planes * depth;
-  ASSIGN_OR_RETURN(Tensor out,
-                   Tensor::Make(Dtype::kFloat, Shape({kWinogradTerms, rows, channels}), allocator));
+  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{kWinogradTerms, rows, channels}));
   const float* w = filter.data<float>();
-  float* to = out.data<float>();
-  constexpr int64_t kGrain = 8;
-  ParallelFor(rows, kGrain, [&](int64_t begin, int64_t end) {
-    std::vector<float> terms(static_cast<size_t>(kWinogradTerms * channels));
-    for (int64_t r = begin; r < end; ++r) {
-      const float* taps[9];
-      for (int64_t t = 0; t < 9; ++t) {
-        taps[t] = w + ((r / depth * 9 + t) * depth + r % depth) * channels;
-      }
-      IsaWinograd().of_taps(taps, factors.empty() ? nullptr : factors.data(), channels,
-                            terms.data(), channels);
-      for (int64_t k = 0; k < kWinogradTerms; ++k) {
-        for (int64_t i = 0; i < panels.count; ++i) {
-          const int64_t column = panels.First(i) * panels.lanes;
-          const int64_t width = panels.First(i + 1) * panels.lanes - column;
-          std::copy_n(terms.data() + k * channels + column, width,
-                      to + (k * channels + column) * rows + r * width);
+  const auto fill = [&](Tensor& out) {
+    float* to = out.data<float>();
+    constexpr int64_t kGrain = 8;
+    ParallelFor(rows, kGrain, [&](int64_t begin, int64_t end) {
+      std::vector<float> terms(static_cast<size_t>(kWinogradTerms * channels));
+      for (int64_t r = begin; r < end; ++r) {
+        const float* taps[9];
+        for (int64_t t = 0; t < 9; ++t) {
+          taps[t] = w + ((r / depth * 9 + t) * depth + r % depth) * channels;
+        }
+        IsaWinograd().of_taps(taps, factors.empty() ? nullptr : factors.data(), channels,
+                              terms.data(), channels);
+        for (int64_t k = 0; k < kWinogradTerms; ++k) {
+          for (int64_t i = 0; i < panels.count; ++i) {
+            const int64_t column = panels.First(i) * panels.lanes;
+            const int64_t width = panels.First(i + 1) * panels.lanes - column;
+            std::copy_n(terms.data() + k * channels + column, width,
+                        to + (k * channels + column) * rows + r * width);
+          }
         }
       }
-    }
-  });
-  DropOriginal(filter);
-  return out;
+    });
+    DropOriginal(filter);
+    return OkStatus();
+  };
+  return KeptOrMade(filter,
+                    absl::StrCat("winograd ", planes, " ", depth, " ", channels, " ", panels.lanes,
+                                 " ", panels.widest),
+                    factors, Dtype::kFloat, shape, allocator, fill);
 }
 
 // Images and windows of one plane or of several, which step by one from plane to plane.
@@ -66,8 +71,8 @@ struct Planes {
 class BoundWinogradConv final : public BoundKernel {
  public:
   BoundWinogradConv(const ConvProblem& p, const TiledSteps& steps, int addend,
-                    std::unique_ptr<const LaterForm> terms, const float* bias,
-                    std::unique_ptr<BoundKernel> plain)
+                    ConstantForms<std::monostate>::Ref terms, const float* bias,
+                    WinogradConv::Plain plain)
       : planes_(p),
         depth_(p.in_depth),
         channels_(p.out_depth),
@@ -107,23 +112,19 @@ class BoundWinogradConv final : public BoundKernel {
   }
 
   size_t scratch_bytes() const override {
-    return std::max(static_cast<size_t>(parts_ * PartFloats()) * sizeof(float),
-                    plain_->scratch_bytes());
+    return static_cast<size_t>(parts_ * PartFloats()) * sizeof(float);
   }
-  bool may_overwrite(int i) const override {
-    return steps_.adds && i == addend_ && plain_->may_overwrite(i);
-  }
+  bool may_overwrite(int i) const override { return steps_.adds && i == addend_; }
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
     const auto* x = static_cast<const float*>(inputs[0]);
-    ASSIGN_OR_RETURN(const Tensor* terms, terms_->ForRun());
-    if (terms == nullptr || !AllModest(x, inputs_)) return plain_->Run(inputs, outputs, scratch);
+    if (!AllModest(x, inputs_)) return RunPlain(inputs, outputs);
     const auto* addend = !steps_.adds ? nullptr : static_cast<const float*>(inputs[addend_]);
     auto* y = static_cast<float*>(outputs[0]);
     ParallelFor(parts_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         for (int64_t b = blocks_ * part / parts_; b < blocks_ * (part + 1) / parts_; ++b) {
-          Block(x, terms->data<float>(), addend, y, tiles_ * b / blocks_,
+          Block(x, terms_->data<float>(), addend, y, tiles_ * b / blocks_,
                 tiles_ * (b + 1) / blocks_, static_cast<float*>(scratch) + part * PartFloats());
         }
       }
@@ -135,6 +136,14 @@ class BoundWinogradConv final : public BoundKernel {
   int64_t InStep() const { return planes_.in * block_ * depth_ + kApart; }
   int64_t OutStep() const { return planes_.out * block_ * channels_ + kApart; }
   int64_t PartFloats() const { return kWinogradTerms * (InStep() + OutStep()); }
+
+  Status RunPlain(const void* const* inputs, void* const* outputs) const {
+    ASSIGN_OR_RETURN(const auto plain, plain_());
+    if (plain == nullptr) return Internal("a layer has no plain form");
+    const auto bytes = static_cast<int64_t>(plain->scratch_bytes());
+    ASSIGN_OR_RETURN(Tensor more, Tensor::Make(Dtype::kUint8, Shape({bytes}), HeapAllocator()));
+    return plain->Run(inputs, outputs, more.raw());
+  }
 
   struct Place {
     int64_t column, line, image;  // of the tile's first pixel
@@ -216,7 +225,7 @@ class BoundWinogradConv final : public BoundKernel {
   // Where the terms lie that results [first, first + pixels) are made of, of each plane's tap.
   void FindRuns(const float* x, int64_t tiles, int64_t first, int64_t pixels,
                 const float** where) const {
-    if (planes_.taps == 1 && planes_.front == 0) {
+    if (planes_.taps == 1 && planes_.front == 0 && planes_.in == planes_.out) {
       for (int64_t p = 0; p < pixels; ++p) where[p] = x + (first + p) * depth_;
       return;
     }
@@ -264,8 +273,8 @@ class BoundWinogradConv final : public BoundKernel {
   const int64_t tiles_h_, tiles_w_, tiles_;  // of a plane
   const TiledSteps steps_;
   const int addend_;  // input of the node
-  const std::unique_ptr<const LaterForm> terms_;
-  const std::unique_ptr<BoundKernel> plain_;
+  const ConstantForms<std::monostate>::Ref terms_;
+  const WinogradConv::Plain plain_;
   const TiledPanels panels_;
   const std::vector<float> bias_, zeros_;
   int64_t blocks_ = 1, block_ = 1;  // of tiles; the most that one has
@@ -306,18 +315,17 @@ bool WinogradConv::Suits(const ConvProblem& p) {
          pixels * 4 >= tiles * 3 * kWinogradPixels;
 }
 
-StatusOr<std::unique_ptr<BoundKernel>> WinogradConv::Bind(
-    const ConvProblem& p, const Tensor& filter, std::span<const float> factors, const float* bias,
-    int addend, const FusedOps& fused, std::unique_ptr<BoundKernel> plain) {
+StatusOr<std::unique_ptr<BoundKernel>> WinogradConv::Bind(const ConvProblem& p,
+                                                          const Tensor& filter,
+                                                          std::span<const float> factors,
+                                                          const float* bias, int addend,
+                                                          const FusedOps& fused, Plain plain) {
   TiledSteps steps;
   if (!TiledStepsOf(fused, bias, &steps)) return nullptr;
-  std::vector<float> own(factors.begin(), factors.end());
-  const auto make = [filter, own = std::move(own), taps = Planes(p).taps, depth = p.in_depth,
-                     channels = p.out_depth](Allocator* a) {
-    return TermsOfFilter(filter, own, taps, depth, channels, a);
+  const auto make = [&](Allocator* a) {
+    return TermsOfFilter(filter, factors, Planes(p).taps, p.in_depth, p.out_depth, a);
   };
-  ASSIGN_OR_RETURN(auto terms,
-                   LaterForm::Of(terms_, filter, std::monostate(), make, /*kept=*/false));
+  ASSIGN_OR_RETURN(auto terms, terms_.Get(filter, std::monostate(), true, KeptAllocator(), make));
   return std::make_unique<BoundWinogradConv>(p, steps, addend, std::move(terms),
                                              steps.has_bias ? bias : nullptr, std::move(plain));
 }

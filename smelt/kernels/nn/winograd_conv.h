@@ -4,6 +4,7 @@
 #ifndef SMELT_KERNELS_NN_WINOGRAD_CONV_H_
 #define SMELT_KERNELS_NN_WINOGRAD_CONV_H_
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <variant>
@@ -21,18 +22,18 @@ class WinogradConv {
   // Is this the way for the problem on this processor?
   static bool Suits(const ConvProblem& p);
 
-  // As TiledConv::Bind. `plain` computes the same in another way: the first run by large weights is
-  // its, and every one whose input has numbers that are not modest (AllModest): of those a window
-  // would see more than its own. nullptr where the steps are others. REQUIRES: Suits; filter and
-  // factors are modest.
+  // Makes what computes the same in another way.
+  using Plain = std::function<StatusOr<std::unique_ptr<BoundKernel>>()>;
+  // As TiledConv::Bind. What `plain` makes runs where the input has numbers that are not modest
+  // (AllModest): of those a pixel would show more than its window sees. It is called by such runs,
+  // any number at once. nullptr where the steps are others. REQUIRES: Suits; filter and factors are
+  // modest.
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const ConvProblem& p, const Tensor& filter,
                                               std::span<const float> factors, const float* bias,
-                                              int addend, const FusedOps& fused,
-                                              std::unique_ptr<BoundKernel> plain);
+                                              int addend, const FusedOps& fused, Plain plain);
 
  private:
-  const std::shared_ptr<ConstantForms<std::monostate>> terms_ =
-      std::make_shared<ConstantForms<std::monostate>>();
+  ConstantForms<std::monostate> terms_;
 };
 
 }  // namespace smelt::nn

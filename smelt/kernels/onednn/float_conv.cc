@@ -178,11 +178,13 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
            AllModest(factors.data(), static_cast<int64_t>(factors.size()));
   };
   const bool winograd = dtype == Dtype::kFloat && nn::WinogradConv::Suits(p) && filter_is_modest();
-  const bool tiles = dtype == Dtype::kFloat && (winograd || WantsTiles(p, ops));
+  const bool tiles = dtype == Dtype::kFloat && WantsTiles(p, ops);
   // Loops of our own multiply the zeros beside an image, which others leave out.
   const auto borders_stay = [&] { return !p.is_padded() || filter_is_modest(); };
-  if ((planar || streams || tiles || p.groups > 1) && borders_stay()) {
-    const auto [bias, addend] = OperandsOfTiles(ops, args);
+  if ((planar || streams || winograd || tiles || p.groups > 1) && borders_stay()) {
+    const TileOperands operands = OperandsOfTiles(ops, args);
+    const float* bias = operands.bias;
+    const int addend = operands.addend;
     if (planar) {
       ASSIGN_OR_RETURN(const Tensor filter, wide_filter_.Get(*w.constant, true, HeapAllocator()));
       ASSIGN_OR_RETURN(auto own, nn::PlanarConv::Bind(p, filter, factors, bias, addend, ops));
@@ -202,11 +204,15 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
       ASSIGN_OR_RETURN(auto own, streamed_.Bind(p, *w.constant, factors, bias, addend, ops));
       if (own != nullptr) return own;
     }
+    const auto tiled = [this, p, filter = *w.constant, factors, bias, addend, ops, kept] {
+      return tiled_.Bind(p, filter, factors, bias, addend, ops);
+    };
+    if (winograd) {
+      ASSIGN_OR_RETURN(auto own, winograd_.Bind(p, *w.constant, factors, bias, addend, ops, tiled));
+      if (own != nullptr) return own;
+    }
     if (tiles) {
-      ASSIGN_OR_RETURN(auto own, tiled_.Bind(p, *w.constant, factors, bias, addend, ops));
-      if (own != nullptr && winograd) {
-        return winograd_.Bind(p, *w.constant, factors, bias, addend, ops, std::move(own));
-      }
+      ASSIGN_OR_RETURN(auto own, tiled());
       if (own != nullptr) return own;
     }
   }
