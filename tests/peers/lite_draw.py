@@ -1,7 +1,7 @@
 """What one drawn .tflite file is made of: scales, shapes and values out of a seeded generator, and the file of one operator with them."""
 import numpy as np
 
-from lite_builder import Lite, fb
+from lite_builder import Lite, fb, packed
 
 QUANTIZED = ("int8", "uint8", "int16")
 SAME, VALID = 0, 1
@@ -67,6 +67,10 @@ class Draw:
         value = np.asarray(value)
         self.about.append(f"const {value.dtype}{list(value.shape)}" + (f" {quant['scale']!r} {quant['zero']}" if quant and np.ndim(quant["scale"]) == 0 else "") + (f" {value.tolist()}" if value.size < 9 else ""))
         return self.lite.const(value, **quant)
+
+    def const_4(self, value, **quant):
+        self.about.append(f"const int4{list(value.shape)}")
+        return self.lite.tensor(value.shape, "int4", value=packed(value), **quant)
 
     def either(self, value, constant=0.4, **quant):
         """An input, or a constant."""

@@ -163,7 +163,12 @@ def layer(d):
         weights = {"scale": scales.tolist() if channels else float(scales[0]), "zero": d.int(1, 255) if kind == "uint8" else 0, "dim": dim if channels else 0}
         values = d.random.integers(-127, 128, w_shape).astype(np.int8) if kind != "uint8" else d.values(w_shape, "uint8")
     x = d.input(d.values(x_shape, io, *d.pick((-3, 3), (-3, 3), (1, 4), (-4, -1))), **quant)
-    constant = d.const if kind not in ("int8", "float32") or d.chance(0.9) or channels else d.input
+    four = kind in ("int8", "hybrid") and op in ("FULLY_CONNECTED", "CONV_2D") and d.chance(0.15)
+    if four:
+        values = d.random.integers(-7, 8, w_shape).astype(np.int8)
+    elif kind == "hybrid" and op == "FULLY_CONNECTED" and not channels and d.chance(0.1):
+        values = values.view(np.uint8)  # as old files say of int8
+    constant = d.const_4 if four else d.const if kind not in ("int8", "float32") or d.chance(0.9) or channels else d.input
     w = constant(values, **weights)
     inputs = [d.const(np.array(shape, np.int32)), w, x] if op == "TRANSPOSE_CONV" else [x, w]
     if d.chance(0.75):
@@ -275,13 +280,14 @@ def matrices(d):
 
 def requantize(d):
     """Between every two types that have scales, and floats."""
-    a, b = d.pick("float32", *QUANTIZED), d.pick("float32", *QUANTIZED)
+    a, b = d.pick(*(("float32", "int8"), ("float32", "uint8"), ("float32", "int16"), ("int8", "uint8"), ("int8", "int16"), ("int16", "int8"), ("int16", "int16"), ("uint8", "int8"), ("int8", "int8"),
+                    ("uint8", "uint8"), ("int8", "float32"), ("uint8", "float32"), ("int16", "float32"), ("float32", "float32")))
     if a == "float32" and b == "float32":
-        a, b = d.pick("float16", "int8"), "float32"
+        a = "float16"
     x = np.arange(LIMITS[a][0], LIMITS[a][1] + 1).astype(a) if a in QUANTIZED else d.values(d.shape(1, 4, 12), a, -20, 20)
     first, second = d.quant(a), d.quant(b)
     if b == "float32":
-        d.op("DEQUANTIZE", [d.either(x, 0.3, **first)], [d.output(x.shape, b)])
+        d.op("DEQUANTIZE", [d.input(x, **first)], [d.output(x.shape, b)])
     else:
         if a == "float32" and d.chance(0.5):
             x = (np.round(x / second["scale"]) + 0.5).astype(np.float32) * np.float32(second["scale"])
@@ -299,9 +305,9 @@ def cast(d):
 
 def places(d):
     op = d.pick("ARG_MAX", "ARG_MIN", "TOPK_V2")
-    dtype, shape = d.pick(*NUMBERS), d.shape(1, 4, 9)
+    dtype, shape = d.pick(*(NUMBERS if op == "TOPK_V2" else ("float32", "int32", "int8", "uint8", "bool"))), d.shape(1, 4, 9)
     x = d.values(shape, dtype)
-    if d.chance(0.4):
+    if dtype != "bool" and d.chance(0.4):
         x = (x % 3).astype(dtype)  # ties
     quant = d.quant(dtype)
     if op == "TOPK_V2":

@@ -85,6 +85,8 @@ def gathers(d):
         move(d, op, x, dtype, quant, out, at, constant=0.5)
     else:
         at = at.astype(np.int32)
+        dtype = d.pick("float32", "int32", "int64", "int8", "uint8", "bool")
+        quant = d.quant(dtype)
         d.op(op, [d.either(at, 0.5), d.input(d.values(out, dtype), **quant), d.either(np.array(shape, np.int32), 0.7)], [d.output(shape, dtype, **quant)])
 
 
@@ -146,6 +148,8 @@ def turns(d):
         move(d, op, x, dtype, quant, shape, np.array([d.int(0, len(shape) - 1)], np.int32))
     elif op == "REVERSE_SEQUENCE":
         shape = shape if len(shape) > 1 else (2, *shape)
+        dtype = d.pick("float32", "int32", "int64", "uint8", "int16")
+        quant = d.quant(dtype)
         along, batch = (int(v) for v in d.random.permutation(len(shape))[:2])
         move(d, op, d.values(shape, dtype), dtype, quant, shape, d.random.integers(1, shape[along] + 1, shape[batch]).astype(d.pick(np.int32, np.int64)), seqDim=along, batchDim=batch)
     elif op == "TILE":
@@ -153,7 +157,7 @@ def turns(d):
         move(d, op, x, dtype, quant, (np.array(shape) * times).tolist(), times)
     else:
         to = (*d.shape(0, 2, 3), *shape)
-        move(d, op, d.values(tuple(1 if d.chance(0.5) else n for n in shape), dtype), dtype, quant, to, np.array(to, d.pick(np.int32, np.int64)))
+        move(d, op, d.values(tuple(1 if d.chance(0.5) else n for n in shape), dtype), dtype, quant, to, np.array(to, d.pick(np.int32, np.int64)), version=2)
 
 
 def spaces(d):
@@ -182,8 +186,9 @@ def choices(d):
     op = d.pick("SELECT", "SELECT_V2", "SELECT_V2", "WHERE")
     shape = d.shape(1, 4, 5)
     if op == "WHERE":
-        x = d.values(shape, d.pick("bool", *NUMBERS))
+        x = d.values(shape, d.pick("bool", "float32", "int32", "int64", "int8", "uint8"))
         x = x * (d.random.random(shape) < 0.5)
+        x.ravel()[-1] = 1
         d.op(op, [d.input(x.astype(x.dtype))], [d.output((0, len(shape)), "int64")])
         return
     dtype = d.pick(*EVERY)

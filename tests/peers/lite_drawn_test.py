@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Drawn .tflite operators in LiteRT and in smelt: lite_drawn_test.py SMELT [--seed N] [--count N] [--only FAMILY[:CASE]] [--keep FOLDER] [--refused]
 
-A file of one operator each: its types, scales, zero points, shapes and options are drawn (lite_drawers.py, lite_drawn_movement.py), always the same for a seed. Integers are those of LiteRT by default (XNNPACK
+A file of one operator each: its types, scales, zero points, shapes and options are drawn (lite_drawers.py, lite_drawn_movement.py; lite_drawn_graphs.py: some in a row), always the same for a seed. Integers are those of LiteRT by default (XNNPACK
 where that runs the operator), bit for bit. What LiteRT refuses is counted; what it runs, smelt must run. --refused: also prints what LiteRT refuses and smelt runs; --keep: keeps the files of failures."""
 import argparse
 import collections
@@ -18,10 +18,11 @@ import lite_checks
 from checks import check, finish
 from lite_draw import Draw
 from lite_drawers import DRAWERS
+from lite_drawn_graphs import GRAPHS
 from lite_drawn_movement import MOVEMENT
 from lite_process import litert_answers
 
-FAMILIES = {**DRAWERS, **MOVEMENT}
+FAMILIES = {**DRAWERS, **MOVEMENT, **GRAPHS}
 flags = argparse.ArgumentParser()
 flags.add_argument("smelt")
 flags.add_argument("--seed", type=int, default=20)

@@ -9,17 +9,11 @@ import numpy as np
 import tensorflow as tf
 
 from checks import call, check, finish
-from lite_builder import Lite, fb
+from lite_builder import Lite, fb, packed
 from lite_checks import compare, litert, smelt, unsupported, work
 
 only = sys.argv[2] if len(sys.argv) > 2 else ""
 random = np.random.default_rng(29)
-
-
-def packed(values):
-    nibbles = values.astype(np.int8).ravel() & 15
-    nibbles = np.append(nibbles, 0) if len(nibbles) % 2 else nibbles
-    return (nibbles[0::2] | nibbles[1::2] << 4).astype(np.uint8).tobytes()
 
 
 def int4(m, values, scale=None, dim=0, blocks=None, zeros=-1):
