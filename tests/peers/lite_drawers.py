@@ -171,12 +171,16 @@ def layer(d):
     constant = d.const_4 if four else d.const if kind not in ("int8", "float32") or d.chance(0.9) or channels else d.input
     w = constant(values, **weights)
     inputs = [d.const(np.array(shape, np.int32)), w, x] if op == "TRANSPOSE_CONV" else [x, w]
-    if d.chance(0.75):
+    if d.chance(0.75) or op == "DEPTHWISE_CONV_2D" or op == "CONV_2D" and kind == "int16":  # LiteRT refuses, and ends
         if kind in ("float32", "hybrid"):
             inputs.append(d.const(d.values((co,), "float32")))
         else:
+            wide = np.int64 if kind == "int16" else np.int32
+            if kind == "int16" and op in ("CONV_2D", "FULLY_CONNECTED") and d.chance(0.3):
+                wide = np.int32
+                fields["quantizedBiasType"] = 2
             size = int(np.exp(d.random.uniform(0, np.log(30000 if kind != "int16" else 1e6))))
-            inputs.append(d.const(d.random.integers(-size, size + 1, co).astype(np.int64 if kind == "int16" else np.int32), scale=np.float32(scales * np.float32(quant["scale"])).tolist() if channels else float(np.float32(scales[0] * np.float32(quant["scale"]))), zero=0, dim=0))
+            inputs.append(d.const(d.random.integers(-size, size + 1, co).astype(wide), scale=np.float32(scales * np.float32(quant["scale"])).tolist() if channels else float(np.float32(scales[0] * np.float32(quant["scale"]))), zero=0, dim=0))
     elif op in ("FULLY_CONNECTED",) and d.chance(0.5):
         inputs.append(-1)
     out = {}

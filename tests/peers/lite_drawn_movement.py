@@ -201,7 +201,10 @@ def choices(d):
 def makes(d):
     op = d.pick("ONE_HOT", "RANGE", "FILL", "SHAPE", "RANK", "MATRIX_DIAG", "MATRIX_SET_DIAG", "SPARSE_TO_DENSE", "UNIQUE", "SEGMENT_SUM", "EMBEDDING_LOOKUP", "DYNAMIC_UPDATE_SLICE")
     shape = d.shape(1, 4, 5)
-    x, dtype, quant = source(d, shape)
+    # LiteRT leaves what is beside a diagonal of bool as it was.
+    kinds = {"MATRIX_DIAG": NUMBERS, "MATRIX_SET_DIAG": NUMBERS, "SPARSE_TO_DENSE": ("float32", "int32", "int64", "int8", "uint8"), "ONE_HOT": ("float32", "int32", "int64", "int8", "uint8", "bool"),
+             "UNIQUE": ("float32", "int32", "int64", "int8", "uint8", "int16")}
+    x, dtype, quant = source(d, shape, kinds.get(op, EVERY))
     if op == "ONE_HOT":
         depth, axis = d.int(1, 6), d.int(-1, len(shape))
         at = d.random.integers(-1, 7, shape).astype(d.pick(np.int32, np.int64))
