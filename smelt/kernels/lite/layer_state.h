@@ -55,7 +55,7 @@ struct LayerState final : KernelState, LayerWindow {
   int64_t FirstRoundedUp(int64_t channels) const {
     if (kind == LayerKind::kDepthwise) return 0;
     if (kind != LayerKind::kTransposed) return channels;
-    return type == Dtype::kInt8 ? channels / 8 * 8 : 0;
+    return type == Dtype::kInt8 ? channels / 8 * 8 : channels;
   }
   // Where its inputs are.
   const Places& places() const { return kind == LayerKind::kTransposed ? kTransposed : kForward; }
