@@ -11,6 +11,7 @@ class Net:
 
     def __init__(self, d, dtype, shape):
         self.d, self.dtype, self.shape = d, dtype, shape
+        d.tolerance = 1e-4  # of floats: sums of sums, of which a clamp leaves little
         quant = self.quant(0.02)
         self.made = [(d.input(d.values(shape, dtype), **quant), quant)]
         self.read = set()
@@ -86,7 +87,6 @@ class Net:
 
 def chain(d):
     net = Net(d, d.pick("int8", "int8", "uint8", "int16", "float32"), (2, d.int(1, 9), d.int(1, 40), d.int(1, 9)))
-    d.tolerance = 1e-4  # functions of functions
     for _ in range(d.int(2, 5)):
         net.function()
     net.finish()
