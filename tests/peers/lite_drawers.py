@@ -226,7 +226,7 @@ def reduction(d):
     if op == "SUM" and out and out is not quant:
         out["scale"] *= len(axes) * 3
     axes = [a - len(shape) if d.chance(0.3) else a for a in axes]
-    x = d.values(shape, dtype, odd=0.1)
+    x = d.values(shape, dtype, odd=0.3 if op in ("REDUCE_MAX", "REDUCE_MIN") else 0)
     axes = np.int32(axes[0]) if len(axes) == 1 and d.chance(0.2) else np.array(axes, np.int32)
     d.op(op, [d.input(np.abs(x) % 3 if op == "REDUCE_PROD" and dtype in ("int32", "int64") else x, **quant), d.either(axes, 0.9)], [d.output(left, dtype, **out)], keepDims=keep)
 
