@@ -30,6 +30,7 @@ random_graphs --count 30 --version_one
 lite_models
 convert_test tests/models
 strip_test
+lite_drawn_test
 lite_layers_test
 lite_fusions_test
 lite_custom_test

@@ -16,6 +16,13 @@ def code_of(op):
     return getattr(fb.BuiltinOperator, op)
 
 
+def packed(values):
+    """The bytes of numbers of 4 bits."""
+    nibbles = values.astype(np.int8).ravel() & 15
+    nibbles = np.append(nibbles, 0) if len(nibbles) % 2 else nibbles
+    return (nibbles[0::2] | nibbles[1::2] << 4).astype(np.uint8).tobytes()
+
+
 class Lite:
     """The first subgraph, and others by `sub`. Tensors are numbers; run order is that of the calls of `op`."""
 

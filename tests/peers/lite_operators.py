@@ -195,6 +195,13 @@ for dtype in "int8", "int16":
 # Windows smaller than their strides, which XNNPACK leaves out: channels are rounded otherwise, eight at a time and those that are left.
 layer("transpose_conv_gaps", "TRANSPOSE_CONV", "TransposeConvOptions", "int8", (3, 13, 12, 39), (46, 2, 1, 39), [3, 26, 23, 46], 0, True, output_shape=True, padding=0, strideH=2, strideW=2)
 binary("SQUARED_DIFFERENCE", "int8", (3, 700), (1, 700), name="_many")
+layer("transpose_conv_gaps", "TRANSPOSE_CONV", "TransposeConvOptions", "uint8", (3, 13, 12, 9), (21, 1, 4, 9), [3, 26, 24, 21], 0, False, output_shape=True, padding=0, strideH=2, strideW=2)
+# Sums of 32 bits of int16: of biases that have no more, and of none.
+for bias, kind in (True, {"quantizedBiasType": 2}), (False, {}):
+    for per_channel in True, False:
+        layer(f"dense_narrow_{bias}", "FULLY_CONNECTED", "FullyConnectedOptions", "int16", (300, 40), (30, 40), (300, 30), 0, per_channel, bias=bias, wide_bias=False, version=11, **kind)
+        if bias:
+            layer("conv_narrow", "CONV_2D", "Conv2DOptions", "int16", (2, 9, 9, 24), (40, 3, 3, 24), (2, 9, 9, 40), 0, per_channel, wide_bias=False, version=8, strideH=1, strideW=1, **kind)
 # Where results lie between two numbers.
 unary("ELU", "int8", (40, 64), in_=(0.05, 3), out=(0.1, -2), name="elu_halves")
 unary("LOGISTIC", "int8", (40, 64), in_=(0.0031621534543018596, 59), out=(1 / 256, -128), name="logistic_halves")
@@ -290,6 +297,20 @@ for source in "float32", "float64", "float16", "complex64":
         y = m.op("CAST", [x], [m.tensor(odd.shape, to)], "CastOptions", version=3)
         run(f"cast_{source}_{to}", m, [y], [odd.astype(source)])
 
+# To sizes that are computed, XNNPACK resizes nothing.
+m = Lite()
+image = ints((2, 7, 5, 3), "uint8")
+y = m.op("RESIZE_BILINEAR", [m.input(image.shape, "uint8", scale=0.1, zero=3), m.input((2,), "int32")], [m.tensor([2, 23, 18, 3], "uint8", scale=0.1, zero=3)], "ResizeBilinearOptions", version=3, halfPixelCenters=True)
+run("resize_bilinear_computed_uint8", m, [y], [image, np.array([23, 18], np.int32)])
+# A product of one number each is that number, whatever the scales.
+for dtype in "int8", "int16":
+    unary("REDUCE_PROD", dtype, (4, 1, 6), "ReducerOptions", out_shape=(4, 6), extra=[np.array([1], np.int32)], name="reduce_prod_of_one")
+# Rows of int8 that say uint8, as old files have them, and rows of int16.
+for dtype, out in ("uint8", "float32"), ("int16", "int16"):
+    m = Lite()
+    how = {"scale": 0.02, "zero": 0}
+    y = m.op("EMBEDDING_LOOKUP", [m.input((3,), "int32"), m.const(ints((5, 4), dtype), **how)], [m.tensor((3, 4), out, **(how if out == dtype else {}))])
+    run(f"embedding_{dtype}_{out}", m, [y], [np.array([4, 0, 2], np.int32)])
 # Types that TensorFlow's ops do not have.
 for dtype in "bool", "uint32":
     m = Lite()

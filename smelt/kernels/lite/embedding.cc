@@ -19,8 +19,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareEmbedding(const Node& node) {
 
 // Row by row, of which each has `size` elements and as many scales as blocks: one where the row has
 // one, or the table has.
-template <typename T>
-void FloatRow(const T* from, float* to, int64_t size, const Affine& a, int64_t row) {
+void FloatRow(const int8_t* from, float* to, int64_t size, const Affine& a, int64_t row) {
   const int64_t block = a.block > 0 ? a.block : size;
   const int64_t blocks = size / block;
   for (int64_t b = 0; b < blocks; ++b) {
@@ -63,10 +62,7 @@ Status RunEmbedding(OpContext& ctx) {
     const auto* from = static_cast<const char*>(table.raw()) + id * size;
     if (out->dtype() != Dtype::kFloat) {
       std::memcpy(static_cast<char*>(out->raw()) + i * size, from, static_cast<size_t>(size));
-    } else if (table.dtype() == Dtype::kUint8) {
-      FloatRow(reinterpret_cast<const uint8_t*>(from), out->data<float>() + i * size, size, s.table,
-               id);
-    } else {
+    } else {  // of uint8 too, as old files keep int8
       FloatRow(reinterpret_cast<const int8_t*>(from), out->data<float>() + i * size, size, s.table,
                id);
     }

@@ -18,7 +18,7 @@ bool IsProduct(const nn::Int8Window& s) {
 
 struct HybridState final : KernelState, LayerWindow {
   std::vector<float> scales;
-  bool int4 = false;
+  bool int4 = false, about_zero = false;
   RealRange range;
 
   // The last layers that ran; their tensors keep the addresses that tell them apart.
@@ -52,6 +52,7 @@ struct HybridState final : KernelState, LayerWindow {
       }
       numbers.bias = bias->data<float>();
     }
+    numbers.about_zero = about_zero;
     numbers.scales = scales;
     numbers.low = range.low;
     numbers.high = range.high;
@@ -80,6 +81,11 @@ StatusOr<std::unique_ptr<KernelState>> PrepareHybrid(const Node& node) {
   ASSIGN_OR_RETURN(static_cast<LayerWindow&>(*s), LayerWindow::Of(node, kKind));
   s->scales = InputAffine(node, 1).scales;
   s->int4 = node.input_types[1] == Dtype::kInt4;
+  // XNNPACK takes no odd rows of int4. TensorFlow Lite's own kernels then know steps about 0,
+  // unless asked for others or, of convolutions, where each channel has a scale.
+  s->about_zero = s->int4 && (kKind == LayerKind::kDense
+                                  ? !node.Bool("asymmetric_quantize_inputs") && HasOddRows(node, 1)
+                                  : s->scales.size() == 1);
   s->range = ActivatedReals(node);
   return s;
 }

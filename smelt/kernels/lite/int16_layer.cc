@@ -29,6 +29,7 @@ Int16Layer::Int16Layer(const nn::Int8Window& shape, const Int16Numbers& numbers,
       image_(shape),
       panels_(image_, false, 1),
       exactly_(numbers.exactly),
+      narrow_(numbers.narrow),
       range_(numbers.range) {
   for (int64_t u = 0; u < s_.units; ++u) {
     bias_.push_back(numbers.bias == nullptr ? 0 : numbers.bias[u]);
@@ -93,7 +94,9 @@ void Int16Layer::Finish(int64_t* sums, int64_t unit, int64_t n, int16_t* y) cons
     const auto u = at + static_cast<size_t>(c);
     const auto sum =
         static_cast<int64_t>(static_cast<uint64_t>(sums[c]) + static_cast<uint64_t>(bias_[u]));
-    y[c] = static_cast<int16_t>(range_.Clamp(TimesExactly(sum, exact_factors_[u])));
+    const Factor& f = exact_factors_[u];
+    const int32_t steps = narrow_ ? TimesUp(static_cast<int32_t>(sum), f) : TimesExactly(sum, f);
+    y[c] = static_cast<int16_t>(range_.Clamp(steps));
   }
 }
 

@@ -17,6 +17,7 @@ namespace smelt::lite {
 struct Int16Numbers {
   std::span<const Factor> factors;  // of sums: one, or one for each unit
   bool exactly = false;             // with all bits of the factors (TimesExactly)
+  bool narrow = false;              // of 32 bits, of layers `exactly` (TimesUp)
   Range range;
   const int64_t* bias = nullptr;  // by unit; nullptr: none
 };
@@ -53,7 +54,7 @@ class Int16Layer {
   const nn::Int8Window s_;
   const nn::Int8Image image_;
   const nn::Int8Panels panels_;  // of a layer that is not depthwise
-  const bool exactly_;
+  const bool exactly_, narrow_;
   const Range range_;
   std::vector<Part> parts_;
   AlignedVector<int8_t> weights_;

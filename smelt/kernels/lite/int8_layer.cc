@@ -72,6 +72,7 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const HybridNumbers& numbers,
       s_(shape),
       hybrid_(true),
       by_row_(numbers.by_row),
+      about_zero_(numbers.about_zero),
       image_(shape),
       bytes_(MultipliesBytes(shape)),
       matrices_(MultipliesMatrices(shape)),
@@ -217,20 +218,26 @@ Int8Layer::Scaled Int8Layer::ScaledOfRange(float low, float high) {
   return s;
 }
 
+Int8Layer::Scaled Int8Layer::ScaledAboutZero(float most) {
+  if (!(most > 0) || !std::isfinite(127 / most)) return {1, 0, 0, 0};
+  return {most / 127, 127 / most, -127, 127};
+}
+
 void Int8Layer::FindScales(const float* x, Scaled* scaled) const {
   const int64_t n = by_row_ ? s_.depth : s_.in_h * s_.in_w * s_.depth;
-  ParallelFor(num_scaled(), std::max<int64_t>(1, kWorthWidening / n),
-              [&](int64_t begin, int64_t end) {
-                if (!s_.depthwise) {
-                  loops_.steps_of_rows(x + begin * n, end - begin, n, scaled + begin);
-                  return;
-                }
-                for (int64_t i = begin; i < end; ++i) {
-                  const float low = std::min(Isa().min(x + i * n, n), 0.0f);
-                  const float high = std::max(Isa().max(x + i * n, n), 0.0f);
-                  scaled[i] = ScaledOfRange(low, high);
-                }
-              });
+  ParallelFor(
+      num_scaled(), std::max<int64_t>(1, kWorthWidening / n), [&](int64_t begin, int64_t end) {
+        if (!s_.depthwise && !about_zero_) {
+          loops_.steps_of_rows(x + begin * n, end - begin, n, scaled + begin);
+          return;
+        }
+        for (int64_t i = begin; i < end; ++i) {
+          const float low = std::min(Isa().min(x + i * n, n), 0.0f);
+          const float high = std::max(Isa().max(x + i * n, n), 0.0f);
+          scaled[i] =
+              about_zero_ ? ScaledAboutZero(std::max(-low, high)) : ScaledOfRange(low, high);
+        }
+      });
 }
 
 template <typename T, typename N>

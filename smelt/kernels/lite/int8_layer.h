@@ -37,6 +37,7 @@ struct Int8Numbers {
 // layers: XNNPACK, and for depthwise layers TensorFlow Lite's own kernel.
 struct HybridNumbers {
   bool by_row = false;
+  bool about_zero = false;        // steps of [-127, 127], of which 0 is the zero point
   std::span<const float> scales;  // of weights: one, or one for each unit
   float low = 0, high = 0;        // what results are clamped to
   const float* bias = nullptr;    // nullptr: none
@@ -83,6 +84,7 @@ class Int8Layer {
   N ZeroOfImage(const Scaled* how) const;
   // Of a depthwise layer's input within [low, high], of which 0 is one.
   static Scaled ScaledOfRange(float low, float high);
+  static Scaled ScaledAboutZero(float most);
   void FindScales(const float* x, Scaled* scaled) const;
   template <typename N, typename T>
   void RunTiles(const N* image, const Scaled* scaled, T* y) const;
@@ -107,7 +109,7 @@ class Int8Layer {
   const ExactInt8Loops& loops_;
   const nn::Int8Window s_;
   int32_t in_zero_ = 0;
-  bool hybrid_ = false, by_row_ = false;
+  bool hybrid_ = false, by_row_ = false, about_zero_ = false;
   const nn::Int8Image image_;
   const bool bytes_;             // is the image of bytes?
   const bool matrices_;          // are these multiplied as matrices?

@@ -86,6 +86,7 @@ Int16Numbers LayerState::NumbersOfInt16(const Tensor* bias) const {
   Int16Numbers numbers;
   numbers.factors = factors;
   numbers.exactly = kind == LayerKind::kDense;
+  numbers.narrow = narrow;
   numbers.range = range;
   if (bias != nullptr) numbers.bias = bias->data<int64_t>();
   return numbers;

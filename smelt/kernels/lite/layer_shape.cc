@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "smelt/graph/constant.h"
+
 namespace smelt::lite {
 
 StatusOr<LayerWindow> LayerWindow::Of(const Node& node, LayerKind kind) {
@@ -77,6 +79,11 @@ StatusOr<Shape> DenseOutput(const LayerWindow& s, const Shape& in, const Shape& 
     dims.back() = weights[0];
   }
   return Shape::Make(dims);
+}
+
+bool HasOddRows(const Node& node, int i) {
+  const auto value = ConstantTensor(*node.input(i).node);
+  return value && value->rank() > 0 && value->dim(value->rank() - 1) % 2 != 0;
 }
 
 StatusOr<Shape> LayerOutput(const LayerWindow& s, const Shape& in, const Shape& weights) {

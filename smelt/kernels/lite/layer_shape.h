@@ -51,6 +51,8 @@ std::optional<nn::Int8Window> Int8ShapeOf(const LayerWindow& s, const Shape& in,
                                           const Shape& weights);
 // Would an image with its padding take many times what the input does?
 bool IsMostlyPadding(const nn::Int8Window& window);
+// Is input i a constant whose rows have an odd number of elements?
+bool HasOddRows(const Node& node, int i);
 // What the layer makes.
 StatusOr<Shape> LayerOutput(const LayerWindow& s, const Shape& in, const Shape& weights);
 

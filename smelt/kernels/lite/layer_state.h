@@ -30,7 +30,9 @@ struct LayerState final : KernelState, LayerWindow {
   std::vector<float> scales;    // as many, in the place of factors: of layers that XNNPACK runs
   FloatSteps float_steps;
   Range range;
-  Dtype type = Dtype::kInt8;                            // of the output
+  Dtype type = Dtype::kInt8;  // of the output
+  // Of int16, are sums of 32 bits rounded by TimesUp? Of products unless their biases have 64 bits.
+  bool narrow = false;
   std::vector<std::unique_ptr<ExactProduct>> products;  // by group
   absl::Mutex mutex;
   nn::MatrixInt8 matrices;
@@ -53,7 +55,7 @@ struct LayerState final : KernelState, LayerWindow {
   int64_t FirstRoundedUp(int64_t channels) const {
     if (kind == LayerKind::kDepthwise) return 0;
     if (kind != LayerKind::kTransposed) return channels;
-    return type == Dtype::kInt8 ? channels / 8 * 8 : 0;
+    return type == Dtype::kInt8 ? channels / 8 * 8 : channels;
   }
   // Where its inputs are.
   const Places& places() const { return kind == LayerKind::kTransposed ? kTransposed : kForward; }

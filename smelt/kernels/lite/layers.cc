@@ -8,11 +8,13 @@ namespace smelt::lite {
 namespace {
 
 // XNNPACK runs layers of 8 bits whose weights are constant, int8 ones about 0; of those of 4 bits
-// products alone.
+// products of even rows alone.
 bool RunsInFloat(const Node& node, const LayerState& s, Places p) {
   const Dtype type = node.output_types[0];
   const Dtype weights = node.input_types[static_cast<size_t>(p.weights)];
-  if (weights == Dtype::kInt4 && s.kind != LayerKind::kDense) return false;
+  if (weights == Dtype::kInt4 && (s.kind != LayerKind::kDense || HasOddRows(node, p.weights))) {
+    return false;
+  }
   return node.input(p.weights).node->Is("Const") &&
          (type == Dtype::kUint8 ||
           (type == Dtype::kInt8 &&
@@ -29,8 +31,18 @@ StatusOr<std::unique_ptr<KernelState>> MakeLayer(const Node& node, Places p, Lay
   s->type = node.output_types[0];
   for (const int64_t z : s->weights.zeros) s->weight_zeros.push_back(static_cast<int32_t>(z));
   const bool in_float = RunsInFloat(node, *s, p);
+  const Dtype bias =
+      p.bias < node.num_inputs() ? node.input_types[static_cast<size_t>(p.bias)] : Dtype::kFloat;
+  s->narrow = s->type == Dtype::kInt16 &&
+              (kind == LayerKind::kDense ? bias != Dtype::kInt64
+                                         : kind == LayerKind::kConv && bias == Dtype::kInt32);
+  // LiteRT multiplies the scales of such a product in float where there is one of weights.
+  const bool float_product =
+      s->narrow && kind == LayerKind::kDense && s->weights.scales.size() == 1;
   for (const float scale : s->weights.scales) {
-    const double product = static_cast<double>(s->input.scale()) * static_cast<double>(scale);
+    const double product = float_product
+                               ? static_cast<double>(s->input.scale() * scale)
+                               : static_cast<double>(s->input.scale()) * static_cast<double>(scale);
     s->factors.push_back(FactorOf(product / static_cast<double>(s->output.scale())));
     if (in_float) s->scales.push_back(s->input.scale() * scale / s->output.scale());
   }
@@ -98,7 +110,7 @@ class Finish {
 
   // Fully connected layers of int16 keep all bits of the factor, unlike convolutions.
   int32_t Exactly(int64_t sum, int64_t c) const {
-    if (bias32_ != nullptr) return Narrow(static_cast<int32_t>(sum), c);
+    if (s_.narrow) return Narrow(static_cast<int32_t>(sum), c);
     if (bias64_ != nullptr) sum = Plus(sum, bias64_[c]);
     return s_.range.Clamp(TimesExactly(sum, s_.factor(c)), s_.output.zero());
   }
@@ -111,9 +123,11 @@ class Finish {
     if (s_.kind == LayerKind::kDense && s_.type == Dtype::kUint8) return TimesExactly(sum, f);
     return c < rounded_up_ ? TimesUp(sum, f) : Times(sum, f);
   }
-  // Of int16 with biases of int32.
+  // Of int16 whose biases have 32 bits, or that have none.
   int32_t Narrow(int32_t sum, int64_t c) const {
-    return s_.range.Clamp(Times(Plus(sum, bias32_[c]), s_.factor(c)), s_.output.zero());
+    if (bias32_ != nullptr) sum = Plus(sum, bias32_[c]);
+    const int32_t steps = s_.narrow ? TimesUp(sum, s_.factor(c)) : Times(sum, s_.factor(c));
+    return s_.range.Clamp(steps, s_.output.zero());
   }
   const LayerState& s_;
   bool by_scales_ = false;

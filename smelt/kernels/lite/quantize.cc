@@ -1,4 +1,6 @@
 // QUANTIZE, DEQUANTIZE, and one quantization as another.
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/bound_call.h"
@@ -94,12 +96,21 @@ struct ScaleIndex {
   }
 };
 
+// The steps of a number that fills no vector: divided in double, halves away from zero.
+int32_t DividedSteps(const ScaleState& s, float x) {
+  const double steps = std::round(static_cast<double>(x) / static_cast<double>(s.out.scale()));
+  // Beyond int32, and not a number, as processors convert.
+  if (!(std::abs(steps) < 2147483648.0)) return s.range.low;
+  return s.range.Clamp(static_cast<int32_t>(steps), s.out.zero());
+}
+
 Status RunQuantize(OpContext& ctx) {
   const auto& s = ctx.state<ScaleState>();
   const Tensor& in = ctx.input(0);
   ASSIGN_OR_RETURN(const ScaleIndex index, ScaleIndex::Of(s.out, in.shape()));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   const float* x = in.data<float>();
+  const int64_t whole = in.num_elements() & ~int64_t{7};
   if (out->dtype() == Dtype::kInt8 && s.QuantizesInt8()) {
     s.QuantizeInt8(x, out->data<int8_t>(), in.num_elements());
     return OkStatus();
@@ -109,9 +120,14 @@ Status RunQuantize(OpContext& ctx) {
     ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const size_t c = index(i);
-        // One scale is a factor, in LiteRT's kernels and XNNPACK's.
-        if (index.count == 1) {
+        // One scale is a factor, in LiteRT's kernels and XNNPACK's; of int16, where that fills
+        // vectors of 8.
+        if (index.count == 1 && (sizeof(T) == 1 || i < whole)) {
           y[i] = static_cast<T>(s.float_steps.Of(x[i] * s.inverse));
+          continue;
+        }
+        if (index.count == 1) {
+          y[i] = static_cast<T>(DividedSteps(s, x[i]));
           continue;
         }
         y[i] = static_cast<T>(

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
@@ -172,6 +173,11 @@ Status RunProduct(OpContext& ctx) {
   ASSIGN_OR_RETURN(const Reduction reduction, Reduction::Of(ctx, s.keep_dims));
   if (in.num_elements() == 0) return InvalidArgument("a product of nothing");
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, reduction.shape));
+  // As LiteRT's kernel, which copies what needs no product.
+  if (reduction.count == 1) {
+    std::memcpy(out->raw(), in.raw(), in.bytes());
+    return OkStatus();
+  }
   const double root = std::pow(s.scale_out, 1.0 / static_cast<double>(reduction.count));
   const Factor f = FactorOf(s.scale_in / root);
   std::vector<int32_t> products(static_cast<size_t>(out->num_elements()));

@@ -20,11 +20,13 @@ struct SoftmaxState final : KernelState {
 StatusOr<std::unique_ptr<KernelState>> PrepareSoftmax(const Node& node) {
   auto s = std::make_unique<SoftmaxState>();
   const Affine in = InputAffine(node, 0), out = OutputAffine(node);
+  const Dtype in_type = node.input_types[0];
   const float beta = node.Float("beta");
   const float step = -in.scale() * beta;
   for (size_t i = 0; i < 256; ++i) s->exponentials[i] = std::exp(step * static_cast<float>(i));
   s->scale = out.scale();
-  s->zero = out.zero();
+  // LiteRT's kernel of uint8 knows no zero point.
+  s->zero = in_type == Dtype::kUint8 ? 0 : out.zero();
   s->range = RangeOf(node.output_types[0]);
   s->factor = FactorOf(static_cast<double>(in.scale() * beta) / (10.0 / 65535.0));
   return s;

@@ -182,11 +182,12 @@ Status RunResizeReal(OpContext& ctx, const ResizeState& s, Tensor* out) {
       const auto at = [&](int64_t r, int64_t c) { return image + (r * in_w + c) * depth; };
       const uint8_t *a = at(v.low, h.low), *b = at(v.high, h.low), *c = at(v.low, h.high),
                     *d = at(v.high, h.high);
+      // Shares first, and line by line, as LiteRT's kernel rounds.
+      const float of_a = (1 - fy) * (1 - fx), of_b = fy * (1 - fx), of_c = (1 - fy) * fx,
+                  of_d = fy * fx;
       for (int64_t i = 0; i < depth; ++i) {
-        const float sum = static_cast<float>(a[i]) * (1 - fy) * (1 - fx) +
-                          static_cast<float>(b[i]) * fy * (1 - fx) +
-                          static_cast<float>(c[i]) * (1 - fy) * fx +
-                          static_cast<float>(d[i]) * fy * fx;
+        const float sum = static_cast<float>(a[i]) * of_a + static_cast<float>(c[i]) * of_c +
+                          static_cast<float>(b[i]) * of_b + static_cast<float>(d[i]) * of_d;
         y[(line * out_w + ox) * depth + i] =
             static_cast<uint8_t>(std::clamp(sum + 0.5f, 0.0f, 255.0f));
       }

@@ -7,11 +7,29 @@
 namespace smelt {
 namespace {
 
-LoweredEndpoints Concatenation(Node& n, Lowering& l) {
+// TensorFlow's op joins two and more.
+StatusOr<Endpoint> Joined(const Node& n, int64_t axis, Lowering& l) {
   std::vector<Endpoint> inputs = InputsOf(n);
-  inputs.push_back(l.Int(n.Int("axis")));
-  ASSIGN_OR_RETURN(const Endpoint e, l.Add("ConcatV2", inputs));
+  if (inputs.size() == 1) {
+    const PartialShape& shape = l.shape(inputs[0]);
+    if (shape.known_rank() && (axis < -shape.rank() || axis >= shape.rank())) {
+      return InvalidArgument("its input of shape ", shape.ToString(), " has no axis ", axis);
+    }
+    return inputs[0];
+  }
+  inputs.push_back(l.Int(axis));
+  return l.Add("ConcatV2", inputs);
+}
+
+LoweredEndpoints Concatenation(Node& n, Lowering& l) {
+  ASSIGN_OR_RETURN(const Endpoint e, Joined(n, n.Int("axis"), l));
   return OneOf(l.Activated(e, n));
+}
+
+// TensorFlow's ops take blocks of two and more.
+LoweredEndpoints Blocks(Node& n, Lowering& l) {
+  if (n.Int("block_size") == 1) return std::vector<Endpoint>{n.input(0)};
+  return SameOp(n, l);
 }
 
 LoweredEndpoints Reshape(Node& n, Lowering& l) {
@@ -58,9 +76,7 @@ LoweredEndpoints StablehloTranspose(Node& n, Lowering& l) {
   return OneOf(l.Add("Transpose", {n.input(0), l.Ints(n.Ints("permutation"))}));
 }
 LoweredEndpoints StablehloConcatenate(Node& n, Lowering& l) {
-  std::vector<Endpoint> inputs = InputsOf(n);
-  inputs.push_back(l.Int(n.Int("dimension")));
-  return OneOf(l.Add("ConcatV2", inputs));
+  return OneOf(Joined(n, n.Int("dimension"), l));
 }
 LoweredEndpoints StablehloReshape(Node& n, Lowering& l) {
   const PartialShape to = StatedShape({&n, 0});
@@ -179,7 +195,7 @@ constexpr LowerRow kMovementLowering[] = {
     {"tfl.batch_to_space_nd", SameOp, "BatchToSpaceND"},
     {"tfl.broadcast_to", SameOp, "BroadcastTo"},
     {"tfl.cumsum", SameOp, "Cumsum", {{"exclusive", "exclusive"}, {"reverse", "reverse"}}},
-    {"tfl.depth_to_space", SameOp, "DepthToSpace", {{"block_size", "block_size"}}},
+    {"tfl.depth_to_space", Blocks, "DepthToSpace", {{"block_size", "block_size"}}},
     {"tfl.expand_dims", SameOp, "ExpandDims"},
     {"tfl.fill", SameOp, "Fill"},
     {"tfl.gather_nd", SameOp, "GatherNd"},
@@ -205,7 +221,7 @@ constexpr LowerRow kMovementLowering[] = {
     {"tfl.shape", SameOp, "Shape", {{"out_type", "out_type"}}},
     {"tfl.slice", SameOp, "Slice"},
     {"tfl.space_to_batch_nd", SameOp, "SpaceToBatchND"},
-    {"tfl.space_to_depth", SameOp, "SpaceToDepth", {{"block_size", "block_size"}}},
+    {"tfl.space_to_depth", Blocks, "SpaceToDepth", {{"block_size", "block_size"}}},
     {"tfl.split", SameOp, "Split", {{"num_splits", "num_split"}}},
     {"tfl.split_v", SameOp, "SplitV", {{"num_splits", "num_split"}}},
     {"tfl.squeeze", SameOp, "Squeeze", {{"squeeze_dims", "squeeze_dims"}}},

@@ -51,7 +51,10 @@ LoweredEndpoints DepthwiseConv2D(Node& n, Lowering& l) {
     return InvalidArgument("its filter of shape ", filter.ToString(),
                            " is none of a depthwise convolution with multiplier ", multiplier);
   }
-  const std::vector<int64_t> sizes = {filter[1], filter[2], filter[3] / multiplier, multiplier};
+  // TensorFlow's depthwise op has one stride: others are those of a convolution of groups.
+  const bool grouped = n.Int("stride_h") != n.Int("stride_w");
+  const std::vector<int64_t> sizes = {filter[1], filter[2], grouped ? 1 : filter[3] / multiplier,
+                                      grouped ? filter[3] : multiplier};
   Endpoint weights;
   if (const auto value = l.Constant(n.input(1))) {
     weights = l.Const(value->WithShape(Shape(sizes)));
@@ -59,7 +62,8 @@ LoweredEndpoints DepthwiseConv2D(Node& n, Lowering& l) {
     ASSIGN_OR_RETURN(weights, l.Add("Reshape", {n.input(1), l.Ints(sizes)}));
   }
   ASSIGN_OR_RETURN(const Endpoint e,
-                   l.Add("DepthwiseConv2dNative", {n.input(0), weights}, std::move(attrs)));
+                   l.Add(grouped ? OpName("Conv2D") : OpName("DepthwiseConv2dNative"),
+                         {n.input(0), weights}, std::move(attrs)));
   return Finished(e, n, 2, l);
 }
 

@@ -52,23 +52,30 @@ LoweredEndpoints Pad(Node& n, Lowering& l) {
 LoweredEndpoints SpaceToBatch(Node& n, Lowering& l) {
   const Quantization* q = l.quantization(n.input(0));
   if (q == nullptr || q->zero_points.empty() || q->zero_points[0] == 0) return ByPlainRow(n, l);
-  const std::optional<std::vector<int64_t>> pads = l.Integers(n.input(2));
-  const PartialShape& in = l.shape(n.input(0));
-  if (!pads || !in.known_rank() || pads->size() % 2 != 0 ||
-      static_cast<int64_t>(pads->size() / 2) > in.rank() - 1) {
-    return Unimplemented("its room is no constant, or its input's rank is not known");
+  const PartialShape &pads = l.shape(n.input(2)), &in = l.shape(n.input(0));
+  if (!in.known_rank() || pads.rank() != 2 || pads[0] < 0 || pads[0] > in.rank() - 1) {
+    return Unimplemented("the shape of its room, or its input's rank, is not known");
   }
-  const auto zero = static_cast<double>(q->zero_points[0]);
-  std::vector<int32_t> all(2 * static_cast<size_t>(in.rank()));
-  for (size_t i = 0; i < pads->size(); ++i) all[i + 2] = static_cast<int32_t>((*pads)[i]);
-  const Tensor flat =
-      Tensor::Vector(std::span<const int32_t>(all)).WithShape(Shape({in.rank(), 2}));
-  ASSIGN_OR_RETURN(
-      const Tensor none,
-      Tensor::Zeros(Dtype::kInt32, Shape({static_cast<int64_t>(pads->size() / 2), 2})));
-  ASSIGN_OR_RETURN(const Endpoint fill, l.Number(zero, l.type(n.input(0))));
-  ASSIGN_OR_RETURN(const Endpoint padded, l.Add("PadV2", {n.input(0), l.Const(flat), fill}));
-  return OneOf(l.Add("SpaceToBatchND", {padded, n.input(1), l.Const(none)}));
+  // Room of all dimensions: none of the first one and of those behind.
+  const auto none = [&](int64_t dims) -> StatusOr<Endpoint> {
+    ASSIGN_OR_RETURN(const Tensor zeros, Tensor::Zeros(l.type(n.input(2)), Shape({dims, 2})));
+    return l.Const(zeros);
+  };
+  ASSIGN_OR_RETURN(const Endpoint before, none(1));
+  ASSIGN_OR_RETURN(const Endpoint behind, none(in.rank() - 1 - pads[0]));
+  ASSIGN_OR_RETURN(const Endpoint all, l.Add("ConcatV2", {before, n.input(2), behind, l.Int(0)}));
+  ASSIGN_OR_RETURN(const Endpoint fill,
+                   l.Number(static_cast<double>(q->zero_points[0]), l.type(n.input(0))));
+  ASSIGN_OR_RETURN(const Endpoint padded, l.Add("PadV2", {n.input(0), all, fill}));
+  ASSIGN_OR_RETURN(const Endpoint nothing, none(pads[0]));
+  return OneOf(l.Add("SpaceToBatchND", {padded, n.input(1), nothing}));
+}
+
+// Rows of other types are moved as they are.
+LoweredEndpoints QuantizedEmbedding(Node& n, Lowering& l) {
+  const Dtype type = l.type(n.input(1));
+  return type == Dtype::kInt16 && n.output_types[0] == type ? ByPlainRow(n, l)
+                                                            : KeptForKernel(n, l);
 }
 
 // Kernels of TensorFlow Lite compare int16 as it is.
@@ -149,6 +156,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.tile", ByPlainRow},
     {"tfl.topk_v2", ByPlainRow},
     {"tfl.transpose", ByPlainRow},
+    {"tfl.unique", ByPlainRow},
     {"tfl.unpack", ByPlainRow},
     {"tfl.where", ByPlainRow},
     {"tfl.while", ByPlainRow},
@@ -171,7 +179,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.div", KeptForKernel},
     {"tfl.depthwise_conv_2d", KeptForKernel},
     {"tfl.elu", KeptForKernel},
-    {"tfl.embedding_lookup", KeptForKernel},
+    {"tfl.embedding_lookup", QuantizedEmbedding},
     {"tfl.equal", KeptForKernel},
     {"tfl.exp", KeptForKernel},
     {"tfl.fully_connected", KeptForKernel},
