@@ -15,9 +15,12 @@ namespace {
 // The longest spelling of GELU has nine.
 constexpr size_t kMaxActions = 12;
 
+// Where activations are as near to what bounds them as a float tells.
+constexpr float kFar = 60;
+
 std::span<const float> Samples() {
   static const std::vector<float> samples = [] {
-    std::vector<float> s = {0.0F, -0.0F, 1e-6F, -1e-6F, 30.0F, -30.0F, 12.0F, -12.0F};
+    std::vector<float> s = {kFar, -kFar, 0.0F, -0.0F, 1e-6F, -1e-6F, 30.0F, -30.0F, 12.0F, -12.0F};
     for (int i = -80; i <= 80; ++i) s.push_back(static_cast<float>(i) * 0.0937F);
     return s;
   }();
@@ -57,6 +60,13 @@ constexpr Activation kKnown[] = {
 // which moves results by less than they are rounded by.
 double ToleranceOf(Dtype type) { return type == Dtype::kFloat ? 1e-5 : 0x1p-9; }
 
+// Logarithms and divisors tell 0 from the least that a clip or a sum leaves of it, and 1 from the
+// most: what is bounded has to reach its bounds.
+bool EndsAlike(double x, double want, double got, double tolerance) {
+  if (want == x) return std::abs(got - want) <= tolerance * std::abs(want);
+  return std::abs(want) < 1e-20 ? std::abs(got) < 1e-20 : static_cast<float>(want) == got;
+}
+
 // The nearest of those that are near enough: in bfloat16 both kinds of GELU may be.
 std::optional<Activation> Recognize(const Tensor& y, double tolerance) {
   const std::span<const float> x = Samples();
@@ -69,7 +79,8 @@ std::optional<Activation> Recognize(const Tensor& y, double tolerance) {
       const double got = static_cast<double>(y.data<float>()[i]);
       const double error = std::abs(got - want) / std::max(1.0, std::abs(want));
       // NaN is far off, too. A slope of 0 makes -0, by which something may be divided.
-      if (!(error <= nearest) || (got == 0 && std::signbit(got) && !std::signbit(want))) {
+      if (!(error <= nearest) || (got == 0 && std::signbit(got) && !std::signbit(want)) ||
+          (std::abs(x[i]) == kFar && !EndsAlike(x[i], want, got, tolerance))) {
         off = INFINITY;
         break;
       }

@@ -12,13 +12,14 @@
 namespace smelt {
 namespace {
 
+bool MayBeInName(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' ||
+         c == '/' || c == '\\' || c == '>';
+}
+
 bool IsLegalName(absl::string_view name) {
-  const auto inner = [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' ||
-           c == '/' || c == '\\' || c == '>';
-  };
   return !name.empty() && name[0] != '-' && name[0] != '/' && name[0] != '\\' &&
-         std::all_of(name.begin(), name.end(), inner);
+         std::all_of(name.begin(), name.end(), MayBeInName);
 }
 
 // An attribute's value as errors show it.
@@ -290,6 +291,14 @@ Status VerifyFunctionParts(const Function& f) {
 }
 
 }  // namespace
+
+std::string NodeNameOfFunction(absl::string_view function) {
+  std::string name(function.substr(std::min(function.find_first_not_of("_-/\\"), function.size())));
+  for (char& c : name) {
+    if (!MayBeInName(c)) c = '_';
+  }
+  return name.empty() ? "call" : name;
+}
 
 Status Verify(const Graph& graph) {
   const NodeVerifier verifier(*graph.library());

@@ -30,6 +30,10 @@ Status VerifyChanges(Graph& graph);
 // _Arg or _Retval. Errors name the function.
 Status VerifyFunction(const Function& function);
 
+// A name like the function's that a node may have. Functions may have any (<lambda>, of Python),
+// those of TensorFlow 2 begin with underscores.
+std::string NodeNameOfFunction(absl::string_view function);
+
 // The graph and every function of its library.
 Status VerifyAll(const Graph& graph);
 

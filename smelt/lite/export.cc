@@ -349,7 +349,7 @@ class Exporter {
     }
     // An infinity is refused by name where numbers get scales, and not taken for a large number.
     if (report_->refused.empty()) {
-      StateBegins(*graphs.main);
+      for (Graph* graph : graphs.All()) StateBegins(*graph);
       RETURN_IF_ERROR(Quantize(g, graphs, flags_, report_));
     }
     for (Graph* graph : graphs.All()) RETURN_IF_ERROR(Finish(*graph));

@@ -474,6 +474,14 @@ def optionals(r):
     yield S("OptionalGetValue", "types", lambda p: value(some(p), [F, F], [[], [1]]), "Expected: float. Actual: int32.")
     yield S("OptionalGetValue", "count", lambda p: value(some(p), [F], [[]]), "has 2 components, expected 1")
     yield S("OptionalGetValue", "shape", lambda p: value(some(p), [F, tf.int32], [[3], [1]]), "Expected: [3]. Actual: [].")
+    both = lambda o: value(o, [F, tf.int32], [[], [1]])
+    add, zeros, none = lambda *o: R.AddN(inputs=list(o)), lambda o: R.ZerosLike(x=o), lambda: R.OptionalNone()
+    yield S("ZerosLike", "optional", lambda p: both(zeros(some(p))))
+    yield S("ZerosLike", "no_optional", lambda p: R.OptionalHasValue(optional=zeros(none())))
+    yield S("ZerosLike", "optional_of_list", lambda p: stack(p, value(zeros(R.OptionalFromValue(components=[from_tensor(p, np.float32([[1, 2]]), [2], np.float32)])), [tf.variant], [[]])[0], [2]))
+    yield S("AddN", "optionals", lambda p: both(add(some(p), some(p), some(p))))
+    yield S("AddN", "no_optionals", lambda p: R.OptionalHasValue(optional=add(none(), none())))
+    yield S("AddN", "one_optional", lambda p: both(add(some(p), none())), "Cannot add optionals because one has a value and the other doesn't.")
 
 
 def function(f, *types):

@@ -181,8 +181,27 @@ def residuals(r):
         yield graph_case("Conv2D", build, name=f"then_sum_and_{name}")
 
 
+NEARLY_BOUNDED = {
+    "clip": lambda x: tf.math.log(tf.maximum(x, 1e-6)), "sum": lambda x: tf.math.log(tf.sigmoid(x) + 1e-7), "rest": lambda x: tf.math.log(1.0 - tf.clip_by_value(tf.sigmoid(x), 1e-7, 1.0 - 1e-7)),
+    "ends": lambda x: tf.atanh(tf.clip_by_value(tf.tanh(x), -1.0 + 1e-6, 1.0 - 1e-6)), "feature": lambda x: 1.0 / (tf.nn.relu(x) + 1e-6),
+}
+
+
+def bounds(r):
+    """What a clip or a sum leaves of 0 and 1 is seen behind a logarithm and below a fraction."""
+    for name, act in NEARLY_BOUNDED.items():
+
+        def build(act=act):
+            x = ph([None, 3])
+            y = tf.matmul(x, np.array([[40, 0, 0, 1], [0, 40, 0, 0], [0, 0, 0.5, 0]], np.float32))
+            return [Step(fetch=[act(y)], feed={x: np.array([[2, -2, 1], [-2, 1, 0], [0.5, 0.25, -3]], np.float32)})]
+
+        yield graph_case("MatMul", build, name=f"nearly_bounded_{name}")
+
+
 def cases(r):
     yield from products(r)
     yield from norms(r)
     yield from narrow(r)
     yield from residuals(r)
+    yield from bounds(r)

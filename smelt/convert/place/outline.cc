@@ -2,6 +2,7 @@
 
 #include "smelt/convert/function_wrapper.h"
 #include "smelt/graph/copy_node.h"
+#include "smelt/graph/verify.h"
 
 namespace smelt {
 
@@ -86,10 +87,8 @@ StatusOr<Node*> FunctionOutline::Call() {
   attrs.Set("Tin", TypeList(std::move(in_types)));
   attrs.Set("Tout", TypeList(std::move(out_types)));
   RETURN_IF_ERROR(graph_.library()->Add(std::move(function_)));
-  // A node's name may not begin with an underscore, as functions of TensorFlow 2 do.
-  const size_t start = name.find_first_not_of('_');
-  return graph_.Add(start == std::string::npos ? "call" : name.substr(start),
-                    "StatefulPartitionedCall", arg_order_, std::move(attrs));
+  return graph_.Add(NodeNameOfFunction(name), "StatefulPartitionedCall", arg_order_,
+                    std::move(attrs));
 }
 
 }  // namespace smelt

@@ -1,10 +1,18 @@
-// AddN and ZerosLike of lists, as gradients of loops need them: item by item, lists of lists too.
+// AddN and ZerosLike of lists and of optionals, as gradients of loops and branches need them: item
+// by item, of what is nested too.
 #include "smelt/kernels/common/numbers.h"
+#include "smelt/kernels/common/optional.h"
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
 namespace {
+
+const Optional* OptionalOf(const Tensor& handle) {
+  const VariantValue* value = handle.scalar<Variant>().value.get();
+  if (value == nullptr || value->type_name() != Optional::kTypeName) return nullptr;
+  return static_cast<const Optional*>(value);
+}
 
 // Bounds the recursion into lists of lists.
 constexpr int kDeepestList = 16;
@@ -21,6 +29,13 @@ StatusOr<Tensor> ZerosOfVariant(OpContext& ctx, const Tensor& handle, int depth)
   if (depth > kDeepestList) return InvalidArgument("ZerosLike of lists nested too deeply");
   if (handle.rank() != 0) {
     return InvalidArgument("ZerosLike non-scalar Tensor with dtype=DT_VARIANT is not supported.");
+  }
+  if (const Optional* optional = OptionalOf(handle)) {
+    auto zeros = std::make_shared<Optional>(*optional);
+    for (Tensor& t : zeros->components) {
+      ASSIGN_OR_RETURN(t, ZerosOfItem(ctx, t, depth + 1));
+    }
+    return Tensor::Scalar(Variant{std::move(zeros)});
   }
   ASSIGN_OR_RETURN(const TensorList* list, ListOf(handle));
   auto zeros = std::make_shared<TensorList>(*list);
@@ -62,11 +77,30 @@ StatusOr<Tensor> SumOfItems(OpContext& ctx, const Tensor& a, const Tensor& b, in
   return sum;
 }
 
+StatusOr<Tensor> SumOfOptionals(OpContext& ctx, const Optional& a, const Optional& b, int depth) {
+  if (a.has_value != b.has_value) {
+    return InvalidArgument("Cannot add optionals because one has a value and the other doesn't.");
+  }
+  if (a.components.size() != b.components.size()) {
+    return InvalidArgument(
+        "Cannot add optionals because they have different numbers of components (",
+        a.components.size(), " vs. ", b.components.size(), ").");
+  }
+  auto sum = std::make_shared<Optional>(a);
+  for (size_t i = 0; i < a.components.size(); ++i) {
+    ASSIGN_OR_RETURN(sum->components[i],
+                     SumOfItems(ctx, a.components[i], b.components[i], depth + 1));
+  }
+  return Tensor::Scalar(Variant{std::move(sum)});
+}
+
 StatusOr<Tensor> SumOfVariants(OpContext& ctx, const Tensor& a, const Tensor& b, int depth) {
   if (depth > kDeepestList) return InvalidArgument("AddN of lists nested too deeply");
   if (a.rank() != 0 || b.rank() != 0) {
     return InvalidArgument("AddN of non-scalar variants within a list is not supported");
   }
+  const Optional *left = OptionalOf(a), *right = OptionalOf(b);
+  if (left != nullptr && right != nullptr) return SumOfOptionals(ctx, *left, *right, depth);
   ASSIGN_OR_RETURN(const TensorList* x, ListOf(a));
   ASSIGN_OR_RETURN(const TensorList* y, ListOf(b));
   if (x->element_dtype != y->element_dtype) {

@@ -134,12 +134,13 @@ class Evaluator {
     const auto said = [](bool truth) { return Number(truth ? 1 : 0); };
     const bool of_shapes = e.name == "rank" || e.name == "elements" || e.name == "dim" ||
                            e.name == "last_axis" || e.name == "is_float" || e.name == "is_bool" ||
-                           e.name == "same_shape" || e.name == "fits";
+                           e.name == "same_shape" || e.name == "fits" || e.name == "is_imaginary";
     if (!of_shapes) return std::nullopt;
     const auto x = value(0), y = value(1);
     if (!x) return Number();
     const PartialShape shape = StatedShape(*x);
     if (e.name == "is_float") return said(Fuser::type(*x) == Dtype::kFloat);
+    if (e.name == "is_imaginary") return said(x->node->Is("tfl.imag"));
     if (e.name == "is_bool") return said(Fuser::type(*x) == Dtype::kBool);
     if (e.name == "rank") return shape.known_rank() ? Number(shape.rank()) : Number();
     if (e.name == "elements") {

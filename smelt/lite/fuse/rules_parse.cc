@@ -22,9 +22,9 @@ constexpr double kTolerance = 1e-6;
 
 const std::map<absl::string_view, size_t, std::less<>>& Functions() {
   static const auto* functions = new std::map<absl::string_view, size_t, std::less<>>{
-      {"rank", 1},     {"elements", 1}, {"dim", 2},        {"last_axis", 2},
-      {"is_float", 1}, {"abs", 1},      {"is_bool", 1},    {"sqrt", 1},
-      {"min", 2},      {"max", 2},      {"same_shape", 2}, {"fits", 2}};
+      {"rank", 1},       {"elements", 1}, {"dim", 2},         {"last_axis", 2}, {"is_float", 1},
+      {"abs", 1},        {"is_bool", 1},  {"sqrt", 1},        {"min", 2},       {"max", 2},
+      {"same_shape", 2}, {"fits", 2},     {"is_imaginary", 1}};
   return *functions;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "smelt/lite/common/attributes.h"
 #include "smelt/lite/lower/lowering.h"
 
 namespace smelt {
@@ -104,6 +105,7 @@ LoweredEndpoints VarHandle(Node& n, Lowering& l) {
   attrs.Set("shared_name", n.String("shared_name"));
   attrs.Set("dtype", type->second);
   attrs.Set("shape", PartialShape::Unknown());
+  if (const Attr* begin = n.attrs().Find(kVariableBegin)) attrs.Set(kVariableBegin, *begin);
   return OneOf(l.Add("VarHandleOp", {}, std::move(attrs)));
 }
 

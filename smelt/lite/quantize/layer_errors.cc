@@ -328,9 +328,11 @@ class LayerMeter {
 StatusOr<LayerErrors> MeasureLayers(const LiteGraphs& plain, const LiteGraphs& quantized,
                                     const LiteRanges& ranges, std::span<const LiteSample> samples) {
   // Both graphs run at once, and would write the same variable.
-  if (std::ranges::any_of(plain.main->Nodes(),
-                          [](const Node* n) { return n->Is("tfl.var_handle"); })) {
-    return Unimplemented("layers of a signature that writes variables are not measured");
+  for (const Graph* graph : plain.All()) {
+    if (std::ranges::any_of(graph->Nodes(),
+                            [](const Node* n) { return n->Is("tfl.var_handle"); })) {
+      return Unimplemented("layers of a signature that writes variables are not measured");
+    }
   }
   constexpr char kQuantized[] = "_quantized";
   const auto library = LibraryFor(plain);

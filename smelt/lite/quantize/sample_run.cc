@@ -1,7 +1,7 @@
 #include "smelt/lite/quantize/sample_run.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "smelt/lite/common/attributes.h"
@@ -50,40 +50,48 @@ StatusOr<Node*> AddBegin(Graph& graph, const LiteResources::State& s) {
   return graph.Add("assign", "AssignVariableOp", {{variable, 0}, {value, 0}}, std::move(assign));
 }
 
-// By container and name.
-using VariableBegins = std::map<std::pair<std::string, std::string>, Tensor>;
+// Nodes of the lowered graph that fill the variables of it and of what it calls.
+class VariableFiller {
+ public:
+  explicit VariableFiller(Graph& graph) : graph_(graph) {}
 
-StatusOr<VariableBegins> BeginsOf(const Graph& graph) {
-  VariableBegins out;
-  for (const Node* n : graph.Nodes()) {
-    const Attr* begin = n->Is("tfl.var_handle") ? n->attrs().Find(kVariableBegin) : nullptr;
-    if (begin == nullptr) continue;
-    const auto* value = begin->get<std::shared_ptr<const TensorValue>>();
-    if (value == nullptr) return Internal("variable '", n->name(), "' begins with no tensor");
-    ASSIGN_OR_RETURN((out[{n->String("container"), n->String("shared_name")}]),
-                     (*value)->Materialize());
+  Status Fill() {
+    for (Node* n : graph_.Nodes()) RETURN_IF_ERROR(FillOne(*n));
+    // A variable that a branch alone reads has its handle there.
+    for (const Function* f : graph_.library()->Functions()) {
+      if (f->body == nullptr) continue;
+      for (Node* n : f->body->Nodes()) RETURN_IF_ERROR(FillOne(*n));
+    }
+    return OkStatus();
   }
-  return out;
-}
+  std::vector<std::string> Take() { return std::move(assigns_); }
 
-// Nodes of the lowered graph that fill its variables.
-StatusOr<std::vector<std::string>> FillVariables(Graph& graph, VariableBegins begins) {
-  std::vector<std::string> out;
-  for (Node* n : graph.Nodes()) {
-    if (!n->Is("VarHandleOp")) continue;
-    const auto at =
-        begins.find({std::string(n->String("container")), std::string(n->String("shared_name"))});
-    if (at == begins.end()) continue;
-    AttrMap attrs;
-    attrs.Set("dtype", at->second.dtype());
-    Node* value = graph.AddConst("begin", at->second);
-    ASSIGN_OR_RETURN(Node * assign, graph.Add("assign", "AssignVariableOp", {{n, 0}, {value, 0}},
-                                              std::move(attrs)));
-    out.push_back(assign->name());
-    begins.erase(at);
+ private:
+  Status FillOne(const Node& n) {
+    const Attr* begin = n.Is("VarHandleOp") ? n.attrs().Find(kVariableBegin) : nullptr;
+    if (begin == nullptr) return OkStatus();
+    const std::string container(n.String("container")), name(n.String("shared_name"));
+    if (!filled_.emplace(container, name).second) return OkStatus();
+    const auto* tensor = begin->get<std::shared_ptr<const TensorValue>>();
+    if (tensor == nullptr) return Internal("variable '", n.name(), "' begins with no tensor");
+    ASSIGN_OR_RETURN(const Tensor first, (*tensor)->Materialize());
+    AttrMap handle, assign;
+    for (const absl::string_view attr : {"container", "shared_name", "dtype", "shape"}) {
+      if (const Attr* value = n.attrs().Find(attr)) handle.Set(attr, *value);
+    }
+    ASSIGN_OR_RETURN(Node * variable, graph_.Add("filled", "VarHandleOp", {}, std::move(handle)));
+    assign.Set("dtype", first.dtype());
+    Node* value = graph_.AddConst("begin", first);
+    ASSIGN_OR_RETURN(Node * node, graph_.Add("assign", "AssignVariableOp",
+                                             {{variable, 0}, {value, 0}}, std::move(assign)));
+    assigns_.push_back(node->name());
+    return OkStatus();
   }
-  return out;
-}
+
+  Graph& graph_;
+  std::set<std::pair<std::string, std::string>> filled_;  // by container and name
+  std::vector<std::string> assigns_;
+};
 
 }  // namespace
 
@@ -101,7 +109,6 @@ StatusOr<std::unique_ptr<SampleRun>> SampleRun::Make(std::shared_ptr<Graph> grap
   if (states == States::kBeginAnew) RETURN_IF_ERROR(FixStates(g));
   LiteResources resources;
   FindVariableTypes(g, resources);
-  ASSIGN_OR_RETURN(const VariableBegins begins, BeginsOf(g));
   RETURN_IF_ERROR(Lower(g, "main", resources));
   if (states == States::kKept) {
     for (const Node* n : g.Nodes()) {
@@ -109,7 +116,9 @@ StatusOr<std::unique_ptr<SampleRun>> SampleRun::Make(std::shared_ptr<Graph> grap
     }
   }
   out->anew_ = states == States::kBeginAnew;
-  ASSIGN_OR_RETURN(out->first_, FillVariables(g, begins));
+  VariableFiller filler(g);
+  RETURN_IF_ERROR(filler.Fill());
+  out->first_ = filler.Take();
   for (const LiteResources::State& s : resources.states) {
     ASSIGN_OR_RETURN(Node * assign, AddBegin(g, s));
     out->first_.push_back(assign->name());

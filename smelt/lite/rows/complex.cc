@@ -93,9 +93,24 @@ LiteEndpoints Magnitude(Node& n, Legalizer& l) {
   return One(l.Add("tfl.sqrt", {sum}, {}, out));
 }
 
+// What RFFT2D makes, perhaps moved.
+bool IsOfTransformation(Endpoint e) {
+  while (e.node->output_types[static_cast<size_t>(e.port)] == Dtype::kComplex64) {
+    if (e.node->Is("tfl.rfft2d")) return true;
+    if (e.node->num_inputs() == 0) return false;
+    e = e.node->input(0);
+  }
+  return false;
+}
+
 LiteEndpoints Phase(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckComplex64(n));
-  ASSIGN_OR_RETURN(const ComplexParts z, PartsOfComplex(n.input(0), l));
+  ASSIGN_OR_RETURN(ComplexParts z, PartsOfComplex(n.input(0), l));
+  // The kernel makes -0 of the imaginary parts that are zero, whose phase would be -pi, not pi.
+  if (IsOfTransformation(n.input(0))) {
+    ASSIGN_OR_RETURN(z.imaginary, l.Add("tfl.add", {z.imaginary, l.Const(Tensor::Scalar(0.0F))}, {},
+                                        {Dtype::kFloat, l.shape({&n, 0})}));
+  }
   return One(l.Add("tfl.atan2", {z.imaginary, z.real}, {}, l.OutputOf(n)));
 }
 

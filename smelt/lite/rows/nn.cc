@@ -253,17 +253,33 @@ LiteEndpoints Pool(Node& n, Legalizer& l) {
                       l);
 }
 
-StatusOr<Endpoint> WithSizes(Endpoint e, const std::vector<int64_t>& sizes, Legalizer& l) {
-  std::vector<int64_t> dims;
-  for (const int64_t s : sizes) dims.push_back(std::max<int64_t>(s, -1));
-  if (std::ranges::count(dims, -1) > 1) return Unimplemented("more than one of its sizes is free");
-  return l.Add("tfl.reshape", {e, l.Ints(dims)}, Options({{"new_shape", dims}}),
-               {l.type(e), PartialShape::Of(dims)});
+// To these sizes; the first two, where more than one is free, are those of `like`.
+StatusOr<Endpoint> WithSizes(Endpoint e, std::vector<int64_t> dims, Endpoint like, Legalizer& l) {
+  for (int64_t& d : dims) d = std::max<int64_t>(d, -1);
+  const LiteOutput out = {l.type(e), PartialShape::Of(dims)};
+  if (std::ranges::count(dims, -1) <= 1) {
+    return l.Add("tfl.reshape", {e, l.Ints(dims)}, Options({{"new_shape", dims}}), out);
+  }
+  if (like.node == nullptr || std::ranges::count(dims, -1) > 2 || dims[0] >= 0 || dims[1] >= 0) {
+    return Unimplemented("more than one of its sizes is free");
+  }
+  const auto vector = [](size_t size) {
+    return LiteOutput{Dtype::kInt32, PartialShape::Of({static_cast<int64_t>(size)})};
+  };
+  ASSIGN_OR_RETURN(const Endpoint all, l.ShapeOf(like));
+  const std::vector<int64_t> begin = {0}, two = {2};
+  ASSIGN_OR_RETURN(const Endpoint front,
+                   l.Add("tfl.slice", {all, l.Ints(begin), l.Ints(two)}, {}, vector(2)));
+  const Endpoint rest = l.Ints(std::span(dims).subspan(2));
+  ASSIGN_OR_RETURN(const Endpoint shape,
+                   l.Add("tfl.concatenation", {front, rest}, Options({{"axis", int64_t{0}}}),
+                         vector(dims.size())));
+  return l.Add("tfl.reshape", {e, shape}, {}, out);
 }
 
 // The largest, or the mean, of a window of volumes: first of rows and columns, then of what is one
-// behind the other. Of padding neither takes anything in, so that a mean of means of equal counts
-// is the mean.
+// behind the other, as far as windows are more than one. Of padding neither takes anything in, so
+// that a mean of means of equal counts is the mean.
 LiteEndpoints Pool3D(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloatOnly));
   RETURN_IF_ERROR(CheckFormat(n, "NDHWC"));
@@ -285,7 +301,6 @@ LiteEndpoints Pool3D(Node& n, Legalizer& l) {
   }
   const int64_t many = in[0] < 0 || in[1] < 0 ? -1 : in[0] * in[1];
   const int64_t plane = out[2] < 0 || out[3] < 0 ? -1 : out[2] * out[3];
-  ASSIGN_OR_RETURN(Endpoint e, WithSizes(n.input(0), {many, in[2], in[3], in[4]}, l));
   const auto pool = [&](Endpoint from, int64_t h, int64_t w, int64_t by_h, int64_t by_w,
                         std::vector<int64_t> dims) {
     for (int64_t& d : dims) d = std::max<int64_t>(d, -1);
@@ -297,11 +312,20 @@ LiteEndpoints Pool3D(Node& n, Legalizer& l) {
                           {"stride_w", by_w}}),
                  {Dtype::kFloat, PartialShape::Of(dims)});
   };
-  ASSIGN_OR_RETURN(
-      e, pool(e, window[2], window[3], strides[2], strides[3], {many, out[2], out[3], in[4]}));
-  ASSIGN_OR_RETURN(e, WithSizes(e, {in[0], in[1], plane, in[4]}, l));
-  ASSIGN_OR_RETURN(e, pool(e, window[1], 1, strides[1], 1, {in[0], out[1], plane, in[4]}));
-  return One(WithSizes(e, {out[0], out[1], out[2], out[3], out[4]}, l));
+  const auto moves = [&](size_t i) { return window[i] != 1 || strides[i] != 1; };
+  Endpoint e = n.input(0);
+  if (moves(2) || moves(3)) {
+    ASSIGN_OR_RETURN(e, WithSizes(e, {many, in[2], in[3], in[4]}, {}, l));
+    ASSIGN_OR_RETURN(
+        e, pool(e, window[2], window[3], strides[2], strides[3], {many, out[2], out[3], in[4]}));
+  }
+  Endpoint ends = n.input(0);  // its first sizes are those of the result
+  if (moves(1)) {
+    ASSIGN_OR_RETURN(e, WithSizes(e, {in[0], in[1], plane, in[4]}, n.input(0), l));
+    ASSIGN_OR_RETURN(e, pool(e, window[1], 1, strides[1], 1, {in[0], out[1], plane, in[4]}));
+    ends = e;
+  }
+  return One(WithSizes(e, {out[0], out[1], out[2], out[3], out[4]}, ends, l));
 }
 
 // y = x * scale + shift, with scale = gamma / sqrt(variance + epsilon), shift = beta - mean *
@@ -347,7 +371,7 @@ LiteEndpoints BatchNorm(Node& n, Legalizer& l) {
         sizes[0] = value->num_elements();
         *e = l.Const(value->WithShape(Shape(sizes)));
       } else {
-        ASSIGN_OR_RETURN(*e, WithSizes(*e, sizes, l));
+        ASSIGN_OR_RETURN(*e, WithSizes(*e, sizes, {}, l));
       }
     }
   }
