@@ -45,6 +45,7 @@ class Agreement {
   struct Group {
     size_t parent;
     Params params;
+    bool zero;
   };
 
   Params ParamsAt(Endpoint e) const {
@@ -123,17 +124,24 @@ class Agreement {
     const auto known = group_of_.find(key);
     if (known != group_of_.end()) return GroupOf(known->second);
     const size_t made = groups_.size();
-    groups_.push_back({made, ParamsAt({const_cast<Node*>(key.first), key.second})});
+    const Endpoint e = {const_cast<Node*>(key.first), key.second};
+    groups_.push_back({made, ParamsAt(e), c_.zero(e)});
     group_of_[key] = made;
     return made;
   }
 
   void Merge(size_t a, size_t b, bool shared) {
     if (a == b) return;
-    const auto [finer, coarser] = std::minmax(groups_[a].params.scale, groups_[b].params.scale);
-    if (shared && coarser > kMostCoarser * finer) return;
-    groups_[a].params = Wider(groups_[a].params, groups_[b].params);
-    groups_[b].parent = a;
+    Group &of = groups_[a], &with = groups_[b];
+    if (of.zero) {
+      of.params = with.params;
+    } else if (!with.zero) {
+      const auto [finer, coarser] = std::minmax(of.params.scale, with.params.scale);
+      if (shared && coarser > kMostCoarser * finer) return;
+      of.params = Wider(of.params, with.params);
+    }
+    of.zero = of.zero && with.zero;
+    with.parent = a;
   }
 
   double Low(const Params& p) const {

@@ -28,6 +28,7 @@ struct ScaleChoices {
   bool stated = false;                             // the model states ranges
   std::function<bool(Endpoint)> fixed;             // has the value params that nobody may change?
   std::function<Params(Endpoint)> calibrated;      // of a value that has none yet
+  std::function<bool(Endpoint)> zero;              // was it nothing but 0, which any scale has?
   absl::flat_hash_map<Key, Params>& params;
 };
 

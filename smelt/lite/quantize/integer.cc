@@ -55,7 +55,8 @@ class IntegerQuantizer {
       }
       AgreeOnScales(
           order, {f_, chosen_, masked_, !declared_.empty(), [&](Endpoint e) { return IsFixed(e); },
-                  [&](Endpoint e) { return Calibrated(KeyOf(e)); }, params_});
+                  [&](Endpoint e) { return Calibrated(KeyOf(e)); },
+                  [&](Endpoint e) { return IsZero(KeyOf(e)); }, params_});
       for (const auto& [write, params] : writes_) AgreeAlone(write->input(1), params);
       // Those that stay float after all change what others agree on.
     } while (absl::erase_if(chosen_, [&](const Node* n) { return !ScalesFit(*n); }) > 0);
@@ -198,6 +199,13 @@ class IntegerQuantizer {
   Params Calibrated(Key key) const {
     const auto declared = declared_.find(key);
     return declared != declared_.end() ? declared->second.params : ParamsOf(ranges_.at(key), f_);
+  }
+
+  // Did samples show nothing but 0? Its params then say nothing.
+  bool IsZero(Key key) const {
+    const auto range = ranges_.find(key);
+    return !declared_.contains(key) && range != ranges_.end() && range->second.min == 0 &&
+           range->second.max == 0;
   }
 
   // Of what an LSTM gives, which its state is as well.
