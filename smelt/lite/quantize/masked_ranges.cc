@@ -53,6 +53,9 @@ class MaskReader {
       for (const int i : {0, 1}) {
         if (NarrowSum(e, n.input(i), n.input(1 - i))) return;
       }
+      // With a bias or an epsilon, of what was narrowed before.
+      const auto a = RangeOf(n.input(0)), b = RangeOf(n.input(1));
+      if (a && b) Lift(e, static_cast<double>(a->min) + static_cast<double>(b->min));
     } else if (n.Is({"tfl.select", "tfl.select_v2"})) {
       Narrow(n.input(1));
       Narrow(n.input(2));
