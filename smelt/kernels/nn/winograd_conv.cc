@@ -68,6 +68,16 @@ struct Planes {
   int64_t in = 1, out = 1, taps = 1, dilation = 1, front = 0;
 };
 
+// Tiles of a dimension of so many pixels whose windows' taps lie `apart`: so do the pixels of a
+// tile, and as many tiles begin beside each other.
+int64_t TilesOf(int64_t pixels, int64_t apart) {
+  const int64_t group = kTileSide * apart;
+  return pixels / group * apart + std::min(pixels % group, apart);
+}
+int64_t FirstOf(int64_t tile, int64_t apart) {
+  return tile / apart * kTileSide * apart + tile % apart;
+}
+
 class BoundWinogradConv final : public BoundKernel {
  public:
   BoundWinogradConv(const ConvProblem& p, const TiledSteps& steps, int addend,
@@ -83,8 +93,10 @@ class BoundWinogradConv final : public BoundKernel {
         top_(p.pad_before[p.in.size() - 2]),
         left_(p.pad_before.back()),
         inputs_(p.batch * planes_.in * in_h_ * in_w_ * depth_),
-        tiles_h_((out_h_ + 1) / kTileSide),
-        tiles_w_((out_w_ + 1) / kTileSide),
+        apart_h_(p.dilations[p.in.size() - 2]),
+        apart_w_(p.dilations.back()),
+        tiles_h_(TilesOf(out_h_, apart_h_)),
+        tiles_w_(TilesOf(out_w_, apart_w_)),
         tiles_(p.batch * tiles_h_ * tiles_w_),
         steps_(steps),
         addend_(addend),
@@ -150,7 +162,7 @@ class BoundWinogradConv final : public BoundKernel {
   };
   Place PlaceOf(int64_t tile) const {
     const int64_t row = tile / tiles_w_;
-    return {tile % tiles_w_ * kTileSide, row % tiles_h_ * kTileSide, row / tiles_h_};
+    return {FirstOf(tile % tiles_w_, apart_w_), FirstOf(row % tiles_h_, apart_h_), row / tiles_h_};
   }
 
   // Tiles [begin, end) of all planes: all of their terms, all products, all pixels.
@@ -179,12 +191,12 @@ class BoundWinogradConv final : public BoundKernel {
     const Place at = PlaceOf(tile);
     const float* pixels[kPatchSide * kPatchSide];
     for (int64_t i = 0; i < kPatchSide; ++i) {
-      const int64_t line = at.line - top_ + i;
+      const int64_t line = at.line - top_ + i * apart_h_;
       const float* row = line < 0 || line >= in_h_
                              ? nullptr
                              : x + ((at.image * planes_.in + z) * in_h_ + line) * in_w_ * depth_;
       for (int64_t j = 0; j < kPatchSide; ++j) {
-        const int64_t column = at.column - left_ + j;
+        const int64_t column = at.column - left_ + j * apart_w_;
         const bool inside = row != nullptr && column >= 0 && column < in_w_;
         pixels[i * kPatchSide + j] = inside ? row + column * depth_ : zeros_.data();
       }
@@ -252,7 +264,8 @@ class BoundWinogradConv final : public BoundKernel {
     t.clamps = steps_.clamps;
     t.low = steps_.low, t.high = steps_.high;
     for (int p = 0; p < kWinogradPixels; ++p) {
-      const int64_t line = at.line + p / kTileSide, column = at.column + p % kTileSide;
+      const int64_t line = at.line + p / kTileSide * apart_h_;
+      const int64_t column = at.column + p % kTileSide * apart_w_;
       if (line >= out_h_ || column >= out_w_) continue;
       const int64_t plane = at.image * planes_.out + z;
       const int64_t to = ((plane * out_h_ + line) * out_w_ + column) * channels_;
@@ -270,6 +283,7 @@ class BoundWinogradConv final : public BoundKernel {
   const int64_t depth_, channels_;
   const int64_t in_h_, in_w_, out_h_, out_w_, top_, left_;
   const int64_t inputs_;                     // floats
+  const int64_t apart_h_, apart_w_;          // neighbors of a tile, and of a window
   const int64_t tiles_h_, tiles_w_, tiles_;  // of a plane
   const TiledSteps steps_;
   const int addend_;  // input of the node
@@ -296,15 +310,15 @@ bool WinogradConv::Suits(const ConvProblem& p) {
   const size_t first = p.in.size() - 2;
   for (size_t s = 0; s < p.in.size(); ++s) {
     if (p.strides[s] != 1) return false;
-    if (s >= first && (p.kernel[s] != 3 || p.dilations[s] != 1)) return false;
+    if (s >= first && p.kernel[s] != 3) return false;
   }
   const Planes planes(p);
   if (planes.taps > kMostTaps || planes.taps * p.in_depth < kLeastChannels ||
       p.out_depth < kLeastChannels) {
     return false;
   }
-  const int64_t in_plane =
-      p.batch * ((p.out[first] + 1) / kTileSide) * ((p.out[first + 1] + 1) / kTileSide);
+  const int64_t in_plane = p.batch * TilesOf(p.out[first], p.dilations[first]) *
+                           TilesOf(p.out[first + 1], p.dilations[first + 1]);
   const int64_t tiles = in_plane * planes.out;
   // Half of a tile that leaves the image is for nothing.
   const int64_t pixels = p.output.num_elements() / p.out_depth;
