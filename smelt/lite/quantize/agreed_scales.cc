@@ -14,7 +14,7 @@ bool KeepsScale(const Node& n) {
   return row != nullptr && row->results == ResultRange::kAsInput;
 }
 
-// Three bits of eight: what others read would keep less than five.
+// Three bits of eight: what others read would keep less than five, or the smallest of a join.
 constexpr float kMostCoarser = 8;
 
 bool MixesSizes(const Node& n, const LiteRanges& ranges) {
@@ -60,6 +60,7 @@ class Agreement {
     size_t parent;
     Params params;
     bool zero;
+    float finest;  // scale that anything joined has of its own
   };
 
   Params ParamsAt(Endpoint e) const {
@@ -108,6 +109,12 @@ class Agreement {
 
   void Join(Node& n) {
     for (const Endpoint& e : n.inputs()) {
+      if (!IsActivation(e) || c_.stated) continue;
+      const Endpoint from = SourceOf(e).value;
+      float& finest = groups_[GroupOf({&n, 0})].finest;
+      if (!c_.fixed(from) && !c_.zero(from)) finest = std::min(finest, ParamsAt(from).scale);
+    }
+    for (const Endpoint& e : n.inputs()) {
       if (!IsActivation(e)) continue;
       if (c_.stated) {
         JoinStated(n, e);
@@ -144,7 +151,8 @@ class Agreement {
     if (known != group_of_.end()) return GroupOf(known->second);
     const size_t made = groups_.size();
     const Endpoint e = {const_cast<Node*>(key.first), key.second};
-    groups_.push_back({made, ParamsAt(e), c_.zero(e)});
+    const Params p = ParamsAt(e);
+    groups_.push_back({made, p, c_.zero(e), p.scale});
     group_of_[key] = made;
     return made;
   }
@@ -154,10 +162,13 @@ class Agreement {
     Group &of = groups_[a], &with = groups_[b];
     if (of.zero) {
       of.params = with.params;
+      of.finest = with.finest;
     } else if (!with.zero) {
-      const auto [finer, coarser] = std::minmax(of.params.scale, with.params.scale);
+      const float finer = std::min(of.finest, with.finest);
+      const float coarser = std::max(of.params.scale, with.params.scale);
       if (shared && coarser > kMostCoarser * finer) return;
       of.params = Wider(of.params, with.params);
+      of.finest = finer;
     }
     of.zero = of.zero && with.zero;
     with.parent = a;

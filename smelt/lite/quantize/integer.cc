@@ -14,8 +14,8 @@
 #include "smelt/lite/quantize/declared_ranges.h"
 #include "smelt/lite/quantize/integer_format.h"
 #include "smelt/lite/quantize/integer_lstm.h"
+#include "smelt/lite/quantize/left_float.h"
 #include "smelt/lite/quantize/masked_ranges.h"
-#include "smelt/lite/quantize/near_zero.h"
 #include "smelt/lite/quantize/pair_scales.h"
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/quantized_ops.h"
@@ -49,9 +49,7 @@ class IntegerQuantizer {
       if (IsScaling(*n)) RETURN_IF_ERROR(MakeScaling(graph_, n));
       chosen_.insert(n);
     }
-    if (!flags_.only_integer && flags_.output_type == Dtype::kFloat && declared_.empty()) {
-      for (const Node* n : FindMixedResults(order, chosen_, ranges_)) chosen_.erase(n);
-    }
+    if (!flags_.only_integer && declared_.empty()) LeaveFloat(order, ranges_, flags_, chosen_);
     if (flags_.variables) ChooseVariables(order);
     const auto of_variables = params_;
     do {
