@@ -94,7 +94,8 @@ bool IsOfIsland(const Node& n, const absl::flat_hash_set<const Node*>& chosen,
     } else {
       read = true;
     }
-    may = may && absl::StartsWith(use.node->op(), "tfl.") && !use.node->Is("tfl.assign_variable");
+    may = may && absl::StartsWith(use.node->op(), "tfl.") &&
+          !use.node->Is({"tfl.assign_variable", "tfl.while", "tfl.if"});
   }
   return may;
 }
