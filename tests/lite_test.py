@@ -288,7 +288,11 @@ for value, text in (("inf", "inf"), ("-inf", "-inf"), ("nan", "nan")):
         refused(f"{mode} weights that hold {value}", result, "INVALID_ARGUMENT", "")
         check(f"{mode} weights that hold {value}: named", re.search(r"'y'|'w'", result[2]) and ("not finite" in result[2] or text in result[2]), result[2])
     add = X + floats("k", (4,), 1, 2, 3, value) + node("s", "AddV2", "x", "k", **FLOAT) + node("y", "Softmax", "s", **FLOAT)
-    refused(f"int8 operands that hold {value}", frozen(add, "--quantize", "int8", "--representative", rows), "INVALID_ARGUMENT", "")
+    result = frozen(add, "--quantize", "int8", "--representative", rows)
+    if value == "-inf":  # a mask
+        check("int8 masks that hold -inf", result[0] == 0, result[2])
+    else:
+        refused(f"int8 operands that hold {value}", result, "INVALID_ARGUMENT", "")
     code, out, err, path = frozen(add)
     (constant,) = [t for t in shown(path)["subgraphs"][0]["tensors"] if t["buffer_bytes"] == 16]
     where = shown(path)["buffers"][constant["buffer"]]["offset"]

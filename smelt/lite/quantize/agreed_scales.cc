@@ -14,8 +14,22 @@ bool KeepsScale(const Node& n) {
   return row != nullptr && row->results == ResultRange::kAsInput;
 }
 
-// Three bits of eight: what others read would keep less than five.
+// Three bits of eight: what others read would keep less than five, or the smallest of a join.
 constexpr float kMostCoarser = 8;
+
+bool MixesSizes(const Node& n, const LiteRanges& ranges) {
+  if (!n.Is({"tfl.concatenation", "tfl.pack"})) return false;
+  float least = 0, most = 0;
+  for (const Endpoint& e : n.inputs()) {
+    const auto known = ranges.find({e.node, e.port});
+    if (e.node->Is("Const") || known == ranges.end()) continue;
+    const float size = std::max(known->second.max, 0.0f) - std::min(known->second.min, 0.0f);
+    if (size == 0) continue;
+    least = least == 0 ? size : std::min(least, size);
+    most = std::max(most, size);
+  }
+  return most > kMostCoarser * least;
+}
 
 class Agreement {
  public:
@@ -25,7 +39,7 @@ class Agreement {
     // From the last operator back: what a producer takes over comes before its own inputs are
     // asked.
     for (auto n = order.rbegin(); n != order.rend(); ++n) {
-      if (c_.chosen.contains(*n) && KeepsScale(**n) && NumActivations(**n) > 1) Join(**n);
+      if (c_.chosen.contains(*n) && Joins(**n)) Join(**n);
     }
     for (const auto& [key, group] : group_of_) c_.params[key] = groups_[GroupOf(group)].params;
     if (c_.stated) return;
@@ -46,6 +60,7 @@ class Agreement {
     size_t parent;
     Params params;
     bool zero;
+    float finest;  // scale that anything joined has of its own
   };
 
   Params ParamsAt(Endpoint e) const {
@@ -56,7 +71,11 @@ class Agreement {
   // Does the operator give what it reads of one input, on the scale of that?
   bool Follows(const Node& n) const {
     return c_.chosen.contains(&n) && KeepsScale(n) && NumActivations(n) == 1 &&
-           !c_.masked.contains(&n);
+           !c_.beyond.contains(&n);
+  }
+  // With one activation, it joins constants.
+  bool Joins(const Node& n) const {
+    return KeepsScale(n) && (NumActivations(n) > 1 || c_.beyond.contains(&n));
   }
 
   static bool IsReadOnce(Endpoint e) { return e.node->NumUses(e.port) == 1; }
@@ -84,10 +103,17 @@ class Agreement {
     // One of constants alone takes these on any scale.
     const QuantizedOp& row = *FindQuantizedOp(e.node->op_name());
     return row.results == ResultRange::kCalibrated ||
-           (row.results == ResultRange::kAsInput && NumActivations(*e.node) != 1);
+           (row.results == ResultRange::kAsInput &&
+            (NumActivations(*e.node) != 1 || c_.beyond.contains(e.node)));
   }
 
   void Join(Node& n) {
+    for (const Endpoint& e : n.inputs()) {
+      if (!IsActivation(e) || c_.stated) continue;
+      const Endpoint from = SourceOf(e).value;
+      float& finest = groups_[GroupOf({&n, 0})].finest;
+      if (!c_.fixed(from) && !c_.zero(from)) finest = std::min(finest, ParamsAt(from).scale);
+    }
     for (const Endpoint& e : n.inputs()) {
       if (!IsActivation(e)) continue;
       if (c_.stated) {
@@ -125,7 +151,8 @@ class Agreement {
     if (known != group_of_.end()) return GroupOf(known->second);
     const size_t made = groups_.size();
     const Endpoint e = {const_cast<Node*>(key.first), key.second};
-    groups_.push_back({made, ParamsAt(e), c_.zero(e)});
+    const Params p = ParamsAt(e);
+    groups_.push_back({made, p, c_.zero(e), p.scale});
     group_of_[key] = made;
     return made;
   }
@@ -135,10 +162,13 @@ class Agreement {
     Group &of = groups_[a], &with = groups_[b];
     if (of.zero) {
       of.params = with.params;
+      of.finest = with.finest;
     } else if (!with.zero) {
-      const auto [finer, coarser] = std::minmax(of.params.scale, with.params.scale);
+      const float finer = std::min(of.finest, with.finest);
+      const float coarser = std::max(of.params.scale, with.params.scale);
       if (shared && coarser > kMostCoarser * finer) return;
       of.params = Wider(of.params, with.params);
+      of.finest = finer;
     }
     of.zero = of.zero && with.zero;
     with.parent = a;
@@ -178,6 +208,39 @@ int64_t NumActivations(const Node& n) { return std::ranges::count_if(n.inputs(),
 
 int FirstActivation(const Node& n) {
   return static_cast<int>(std::ranges::find_if(n.inputs(), IsActivation) - n.inputs().begin());
+}
+
+bool JoinsBeyond(const Node& n, int port, const LiteRanges& ranges, const Params& from,
+                 const IntegerFormat& f) {
+  const auto result = ranges.find({&n, port});
+  const bool joins = std::ranges::any_of(n.inputs(), [](const Endpoint& e) {
+    return e.node->output_types[static_cast<size_t>(e.port)] == Dtype::kFloat &&
+           e.node->Is("Const");
+  });
+  return joins && result != ranges.end() &&
+         (result->second.min < from.scale * static_cast<float>(f.low - 1 - from.zero) ||
+          result->second.max > from.scale * static_cast<float>(f.high + 1 - from.zero));
+}
+
+absl::flat_hash_set<const Node*> FindMixedResults(std::span<Node* const> order,
+                                                  const absl::flat_hash_set<const Node*>& chosen,
+                                                  const LiteRanges& ranges) {
+  absl::flat_hash_set<const Node*> last, out;
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    const Node* n = *it;
+    if (!chosen.contains(n) || !KeepsScale(*n)) continue;
+    const bool ends = std::ranges::all_of(n->uses(), [&](const Use& use) {
+      return use.is_control() || last.contains(use.node) || !chosen.contains(use.node);
+    });
+    if (ends) last.insert(n);
+  }
+  for (const Node* n : order) {
+    if (!last.contains(n)) continue;
+    const bool behind =
+        std::ranges::any_of(n->inputs(), [&](const Endpoint& e) { return out.contains(e.node); });
+    if (behind || MixesSizes(*n, ranges)) out.insert(n);
+  }
+  return out;
 }
 
 void AgreeOnScales(std::span<Node* const> order, const ScaleChoices& choices) {

@@ -275,7 +275,8 @@ class Calibration {
   // A tensor without elements has the range of nothing: its least is greater than its greatest.
   Status Widen(std::pair<const Node*, int> key, float low, float high) {
     if (low > high) return OkStatus();
-    if (!std::isfinite(low) || !std::isfinite(high)) {
+    // Masks have no least number, which what they are for decides about.
+    if (!(low <= std::numeric_limits<float>::max()) || !std::isfinite(high)) {
       return InvalidArgument("'", key.first->name(), "' is not finite");
     }
     const auto [it, added] = ranges_.try_emplace(key, LiteRange{low, high});
@@ -304,6 +305,17 @@ StatusOr<LiteRanges> Calibrate(const LiteGraphs& graphs, std::span<const LiteSam
     if (!added.ok()) return Prefix(added, absl::StrCat("sample ", s, ": "));
   }
   return calibration.Take();
+}
+
+Status CheckRanges(const Graph& graph, const LiteRanges& ranges) {
+  for (const Node* n : graph.Nodes()) {
+    for (int port = 0; port < n->num_outputs(); ++port) {
+      const auto known = ranges.find({n, port});
+      if (known == ranges.end() || std::isfinite(known->second.min)) continue;
+      return InvalidArgument("'", n->name(), "' is not finite");
+    }
+  }
+  return OkStatus();
 }
 
 void StateRanges(Graph& graph, const LiteRanges& ranges) {

@@ -24,7 +24,11 @@ using LiteRanges = absl::flat_hash_map<std::pair<const Node*, int>, LiteRange>;
 // States are kept from one sample to the next, as TensorFlow's calibration does. A sample has a
 // tensor for each argument of the main graph, in order. INVALID_ARGUMENT without samples, where one
 // does not fit, or where a tensor is not finite, with its name; errors of lowering and of running.
+// The least number of a tensor of the main graph may be minus infinity.
 StatusOr<LiteRanges> Calibrate(const LiteGraphs& graphs, std::span<const LiteSample> samples);
+
+// INVALID_ARGUMENT names one of the nodes whose results go down to minus infinity.
+Status CheckRanges(const Graph& graph, const LiteRanges& ranges);
 
 // States them (SetSeenRange) where they are of, and those of an LSTM's states at these.
 void StateRanges(Graph& graph, const LiteRanges& ranges);

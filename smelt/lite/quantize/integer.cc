@@ -14,6 +14,7 @@
 #include "smelt/lite/quantize/declared_ranges.h"
 #include "smelt/lite/quantize/integer_format.h"
 #include "smelt/lite/quantize/integer_lstm.h"
+#include "smelt/lite/quantize/left_float.h"
 #include "smelt/lite/quantize/masked_ranges.h"
 #include "smelt/lite/quantize/pair_scales.h"
 #include "smelt/lite/quantize/quantize.h"
@@ -39,13 +40,16 @@ class IntegerQuantizer {
 
   Status Run() {
     ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
-    masked_ = NarrowMaskedRanges(order, ranges_);
     if (!flags_.int16) RETURN_IF_ERROR(Declare(order));
+    near_zero_ = FindNearZero(order, ranges_, flags_.only_integer, declared_);
+    beyond_ = NarrowMaskedRanges(order, near_zero_, ranges_);
+    RETURN_IF_ERROR(CheckRanges(graph_, ranges_));
     for (Node* n : order) {
       if (!Wanted(*n)) continue;
       if (IsScaling(*n)) RETURN_IF_ERROR(MakeScaling(graph_, n));
       chosen_.insert(n);
     }
+    if (!flags_.only_integer && declared_.empty()) LeaveFloat(order, ranges_, flags_, chosen_);
     if (flags_.variables) ChooseVariables(order);
     const auto of_variables = params_;
     do {
@@ -54,7 +58,7 @@ class IntegerQuantizer {
         if (chosen_.contains(n)) RETURN_IF_ERROR(ChooseParams(*n));
       }
       AgreeOnScales(
-          order, {f_, chosen_, masked_, !declared_.empty(), [&](Endpoint e) { return IsFixed(e); },
+          order, {f_, chosen_, beyond_, !declared_.empty(), [&](Endpoint e) { return IsFixed(e); },
                   [&](Endpoint e) { return Calibrated(KeyOf(e)); },
                   [&](Endpoint e) { return IsZero(KeyOf(e)); }, params_});
       for (const auto& [write, params] : writes_) AgreeAlone(write->input(1), params);
@@ -123,7 +127,7 @@ class IntegerQuantizer {
     const QuantizedOp* row = FindQuantizedOp(op);
     if (row == nullptr || !row->integer || n.Bool(kVariableOutputs)) return false;
     if (!TakesIntegers(op, flags_) || flags_.float_ops.contains(OperatorName(n)) ||
-        flags_.float_nodes.contains(n.name())) {
+        flags_.float_nodes.contains(n.name()) || near_zero_.contains(&n)) {
       return false;
     }
     if (row->recurrent) {
@@ -146,16 +150,7 @@ class IntegerQuantizer {
       if (n.output_types[static_cast<size_t>(i)] != Dtype::kFloat) continue;
       if (!IsKnown({&n, i})) return false;
     }
-    return any && (scales || !n.Is("tfl.div") || IsFarFromZero(n.input(1)));
-  }
-
-  // Steps of a divisor near zero are far apart for the quotient.
-  bool IsFarFromZero(Endpoint divisor) const {
-    constexpr float kMost = 16;
-    const auto known = ranges_.find(KeyOf(divisor));
-    if (known == ranges_.end()) return false;
-    const auto [min, max] = known->second;
-    return min > 0 ? max < kMost * min : max < 0 && min > kMost * max;
+    return any;
   }
 
   // Kernels of LiteRT that compare int8 end the program at a scale of 1, and are wrong beyond.
@@ -237,8 +232,13 @@ class IntegerQuantizer {
         p = flags_.int16 ? Params{1.0f / 32768, 0}
                          : Params{row.fixed_scale, row.fixed_zero + Shift()};
       } else if (row.results == ResultRange::kAsInput && NumActivations(n) == 1 &&
-                 !masked_.contains(&n)) {
-        p = ParamsAt(n.input(FirstActivation(n)));
+                 !beyond_.contains(&n)) {
+        const Params& from = ParamsAt(n.input(FirstActivation(n)));
+        if (declared_.empty() && JoinsBeyond(n, i, ranges_, from, f_)) {
+          beyond_.insert(&n);
+        } else {
+          p = from;
+        }
       }
       params_[{&n, i}] = p;
     }
@@ -323,10 +323,11 @@ class IntegerQuantizer {
     return Endpoint{n, 0};
   }
 
-  // No scale has infinities and NaN beside others; padding by the least of all saturates.
-  static Status CheckFinite(const Node& n, const Node& constant, const Tensor& value) {
+  // No scale has infinities and NaN beside others; what is below all of a known range saturates.
+  static Status CheckFinite(const Node& n, const Node& constant, const Tensor& value,
+                            bool has_range = false) {
     for (const float v : value.flat<float>()) {
-      if (std::isfinite(v) || (v < 0 && n.Is("tfl.padv2"))) continue;
+      if (std::isfinite(v) || (v < 0 && has_range)) continue;
       return InvalidArgument("constant '", constant.name(), "', which operator '", n.name(), "' (",
                              OperatorName(n), ") reads, holds ", v);
     }
@@ -433,7 +434,8 @@ class IntegerQuantizer {
                                            std::vector<int64_t>(q->scales.size(), q->zero),
                                            row.ScaledDimension(flags_)));
         } else {
-          RETURN_IF_ERROR(CheckFinite(*n, *e.node, *value));
+          const bool has_range = agrees || ranges_.contains(KeyOf(e));
+          RETURN_IF_ERROR(CheckFinite(*n, *e.node, *value, has_range));
           // Zeros alone have no scale of their own, and stand on any.
           const LiteRange range = RangeOfConstant(e, *value);
           const bool as_other = n->Is(kComparisons) && range.min == range.max;
@@ -565,7 +567,7 @@ class IntegerQuantizer {
   const IntegerFlags& flags_;
   const IntegerFormat& f_;
   DeclaredParams declared_;
-  absl::flat_hash_set<const Node*> chosen_, masked_;
+  absl::flat_hash_set<const Node*> chosen_, beyond_, near_zero_;
   using Write = std::pair<Node*, Params>;
   std::vector<Node*> reads_;   // of variables that hold integers
   std::vector<Write> writes_;  // and what their numbers stand for

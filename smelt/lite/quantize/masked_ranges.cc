@@ -1,6 +1,7 @@
 #include "smelt/lite/quantize/masked_ranges.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -40,27 +41,44 @@ class MaskReader {
  public:
   explicit MaskReader(LiteRanges& ranges) : ranges_(ranges) {}
 
-  // `e`: what SOFTMAX reads.
-  void Narrow(Endpoint e) {
+  // `e`: what SOFTMAX reads, or that divided by `factor`.
+  void Narrow(Endpoint e, double factor = 1) {
     Node& n = *e.node;
     if (n.NumUses(e.port) != 1 || !ranges_.contains(KeyOf(e))) return;
     if (n.Is(kMovesScores)) {
-      Narrow(n.input(0));
+      Narrow(n.input(0), factor);
       if (const auto from = RangeOf(n.input(0))) ranges_[KeyOf(e)] = *from;
-    } else if (n.Is("tfl.add") && n.String("fused_activation_function", "NONE") == "NONE") {
-      Narrow(n.input(0));
-      Narrow(n.input(1));
+    } else if (n.String("fused_activation_function", "NONE") != "NONE") {
+      return;
+    } else if (n.Is("tfl.add")) {
+      Narrow(n.input(0), factor);
+      Narrow(n.input(1), factor);
       for (const int i : {0, 1}) {
-        if (NarrowSum(e, n.input(i), n.input(1 - i))) return;
+        if (NarrowSum(e, n.input(i), n.input(1 - i), false, factor)) return;
       }
       // With a bias or an epsilon, of what was narrowed before.
       const auto a = RangeOf(n.input(0)), b = RangeOf(n.input(1));
       if (a && b) Lift(e, static_cast<double>(a->min) + static_cast<double>(b->min));
+    } else if (n.Is("tfl.sub")) {
+      Narrow(n.input(0), factor);
+      if (NarrowSum(e, n.input(0), n.input(1), true, factor)) return;
+      const auto a = RangeOf(n.input(0)), b = RangeOf(n.input(1));
+      if (a && b) Lift(e, static_cast<double>(a->min) - static_cast<double>(b->max));
+    } else if (n.Is({"tfl.mul", "tfl.div"})) {
+      NarrowScaled(e, factor);
     } else if (n.Is({"tfl.select", "tfl.select_v2"})) {
-      Narrow(n.input(1));
-      Narrow(n.input(2));
-      for (const int i : {1, 2}) NarrowChoice(e, n.input(i), n.input(3 - i));
+      Narrow(n.input(1), factor);
+      Narrow(n.input(2), factor);
+      for (const int i : {1, 2}) NarrowChoice(e, n.input(i), n.input(3 - i), factor);
     }
+  }
+
+  // What EXP reads: what is far below the greatest gives less than half a step.
+  void NarrowExponent(Endpoint e) {
+    constexpr double kLessThanAStep = 11;
+    if (e.node->NumUses(e.port) != 1 || !ranges_.contains(KeyOf(e))) return;
+    Narrow(e);
+    Lift(e, static_cast<double>(RangeOf(e)->max) - kLessThanAStep);
   }
 
   absl::flat_hash_set<const Node*> Choices() { return std::move(choices_); }
@@ -69,15 +87,17 @@ class MaskReader {
   void NarrowMasks() {
     for (const auto& [key, mask] : masks_) {
       if (mask.readers != mask.of.node->NumUses(mask.of.port)) continue;
-      LiteRange range = *RangeOf(mask.of);
-      range = {static_cast<float>(mask.low), std::max(range.max, 0.0f)};
-      ranges_[key] = range;
+      const LiteRange range = *RangeOf(mask.of);
+      const auto low = static_cast<float>(mask.low);
+      ranges_[key] = mask.negated ? LiteRange{std::min(range.min, 0.0f), -low}
+                                  : LiteRange{low, std::max(range.max, 0.0f)};
     }
   }
 
  private:
   struct Mask {
     Endpoint of;
+    bool negated = false;  // it is subtracted: `low` is of what it adds
     double low = 0;
     int readers = 0;
   };
@@ -121,29 +141,50 @@ class MaskReader {
     return m.min + s.min == m.min && m.min + s.max == m.min && HasTwoNumbers(mask);
   }
 
-  // `sum` is of scores and a mask, which is nothing where it is greatest.
-  bool NarrowSum(Endpoint sum, Endpoint scores, Endpoint mask) {
-    const auto s = RangeOf(scores), m = RangeOf(mask);
+  // `sum` is of scores and a mask, which is nothing where it is greatest; where it is subtracted,
+  // the mask is what that adds.
+  bool NarrowSum(Endpoint sum, Endpoint scores, Endpoint mask, bool negated, double factor) {
+    const auto s = RangeOf(scores);
+    auto m = RangeOf(mask);
     if (!s || !m) return false;
+    if (negated) m = LiteRange{-m->max, -m->min};
     const double width = static_cast<double>(s->max) - static_cast<double>(s->min);
-    const double high = m->max, low = high - width - kNothing;
+    const double nothing = kNothing / factor;
+    const double high = m->max, low = high - width - nothing;
     if (static_cast<double>(m->min) - high > kFar * (low - high)) return false;
     Mask& known = masks_[KeyOf(mask)];
-    known.low = known.readers == 0 ? low : std::min(known.low, low);
-    known.of = mask;
-    ++known.readers;
+    if (known.readers == 0) {
+      known = {mask, negated, low, 1};
+    } else if (known.negated == negated) {  // else it is a mask for some of its readers only
+      known.low = std::min(known.low, low);
+      ++known.readers;
+    }
     // What is hidden saturates with every score where it does in floats, else differs as there.
-    Lift(sum, static_cast<double>(s->min) + (Hides(mask, *m, *s) ? high - kNothing : low));
+    Lift(sum, static_cast<double>(s->min) + (Hides(mask, *m, *s) ? high - nothing : low));
     return true;
   }
 
+  // Scores that are scaled by one number behind their mask.
+  void NarrowScaled(Endpoint product, double factor) {
+    const Node& n = *product.node;
+    for (const int i : {0, 1}) {
+      if (!IsOneNumber(n.input(1 - i)) || (i == 1 && n.Is("tfl.div"))) continue;
+      const double number = RangeOf(n.input(1 - i))->max,
+                   by = n.Is("tfl.div") ? 1 / number : number;
+      if (!(by > 0) || !std::isfinite(by)) continue;
+      Narrow(n.input(i), factor * by);
+      if (const auto from = RangeOf(n.input(i))) Lift(product, by * static_cast<double>(from->min));
+      return;
+    }
+  }
+
   // Where the condition says so, one number stands, which is the mask.
-  void NarrowChoice(Endpoint choice, Endpoint scores, Endpoint mask) {
+  void NarrowChoice(Endpoint choice, Endpoint scores, Endpoint mask, double factor) {
     const auto s = RangeOf(scores), m = RangeOf(mask);
     if (!s || !m || !mask.node->Is("Const") || m->min != m->max) return;
     const double width = static_cast<double>(s->max) - static_cast<double>(s->min);
-    const double low = static_cast<double>(s->min) - kNothing;
-    if (static_cast<double>(m->max) - static_cast<double>(s->max) > -kFar * (width + kNothing)) {
+    const double nothing = kNothing / factor, low = static_cast<double>(s->min) - nothing;
+    if (static_cast<double>(m->max) - static_cast<double>(s->max) > -kFar * (width + nothing)) {
       return;
     }
     Lift(choice, low);
@@ -162,11 +203,13 @@ class MaskReader {
 
 }  // namespace
 
-absl::flat_hash_set<const Node*> NarrowMaskedRanges(const std::vector<Node*>& order,
-                                                    LiteRanges& ranges) {
+absl::flat_hash_set<const Node*> NarrowMaskedRanges(
+    const std::vector<Node*>& order, const absl::flat_hash_set<const Node*>& in_float,
+    LiteRanges& ranges) {
   MaskReader reader(ranges);
   for (const Node* n : order) {
     if (n->Is("tfl.softmax")) reader.Narrow(n->input(0));
+    if (n->Is("tfl.exp") && !in_float.contains(n)) reader.NarrowExponent(n->input(0));
   }
   reader.NarrowMasks();
   return reader.Choices();

@@ -13,8 +13,11 @@ namespace smelt {
 // Narrows the ranges of what only SOFTMAX reads, and of masks, to what is told apart there: lower
 // numbers saturate, and give nothing as before. A constant that is a mask gets a range. Returns
 // those that choose between numbers and a mask, which goes beyond the range of the numbers.
-absl::flat_hash_set<const Node*> NarrowMaskedRanges(const std::vector<Node*>& order,
-                                                    LiteRanges& ranges);
+// Also narrows what EXP alone reads to what gives more than nothing beside the greatest result,
+// but of those `in_float`.
+absl::flat_hash_set<const Node*> NarrowMaskedRanges(
+    const std::vector<Node*>& order, const absl::flat_hash_set<const Node*>& in_float,
+    LiteRanges& ranges);
 
 }  // namespace smelt
 

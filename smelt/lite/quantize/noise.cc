@@ -1,6 +1,7 @@
 #include "smelt/lite/quantize/noise.h"
 
 #include <cstring>
+#include <limits>
 
 namespace smelt {
 
@@ -12,6 +13,7 @@ Status Noise::Add(const Tensor& wanted, const Tensor& got) {
   if (wanted.dtype() == Dtype::kFloat) {
     const auto a = wanted.flat<float>(), b = got.flat<float>();
     for (size_t i = 0; i < a.size(); ++i) {
+      if (a[i] == -std::numeric_limits<float>::infinity()) continue;  // what a mask hides saturates
       const double x = static_cast<double>(a[i]), d = x - static_cast<double>(b[i]);
       signal += x * x;
       noise += d * d;

@@ -109,7 +109,10 @@ StatusOr<std::optional<FloatLayers>> QuantizeGraphs(LiteGraphs& graphs,
     ASSIGN_OR_RETURN(ranges, Calibrate(graphs, samples));
   }
   if (flags.calibrate_only) {
-    for (Graph* graph : graphs.All()) StateRanges(*graph, ranges);
+    for (Graph* graph : graphs.All()) {
+      RETURN_IF_ERROR(CheckRanges(*graph, ranges));
+      StateRanges(*graph, ranges);
+    }
     return std::nullopt;
   }
   std::optional<FloatLayers> out;
