@@ -35,8 +35,10 @@ bool IsByte(Dtype type) { return type == Dtype::kInt8 || type == Dtype::kUint8; 
 
 bool IsScalarConstant(const Node& n) {
   if (!n.Is("Const") || IsFed(n) || !n.control_inputs().empty()) return false;
-  const std::optional<Tensor> value = ConstantTensor(n);
-  return value && value->rank() == 0;
+  // Its shape alone: large ones that state few values would be made whole.
+  const TensorValue* stated = StatedConstant(n);
+  return stated != nullptr && stated->shape.known_rank() && stated->shape.rank() == 0 &&
+         ConstantTensor(n).has_value();
 }
 
 // All numbers of the type, in the order of their bits.
@@ -118,17 +120,17 @@ class ByteTables {
   }
 
   // Values of the node for all numbers of the source; none where one is an error, which the run
-  // would tell.
-  std::optional<Tensor> ValuesOf(const Node& n, Endpoint source) {
+  // would tell. `all`: those numbers.
+  std::optional<Tensor> ValuesOf(const Node& n, Endpoint source, const Tensor& all) {
     if (const auto known = values_.find(&n); known != values_.end()) return known->second;
     std::vector<Tensor> inputs;
     for (const Endpoint& e : n.inputs()) {
       std::optional<Tensor> value;
       if (e == source) {
-        auto all = AllNumbers(source.node->output_types[static_cast<size_t>(source.port)]);
-        if (all.ok()) value = *all;
+        value = all;
       } else {
-        value = IsScalarConstant(*e.node) ? ConstantTensor(*e.node) : ValuesOf(*e.node, source);
+        value =
+            IsScalarConstant(*e.node) ? ConstantTensor(*e.node) : ValuesOf(*e.node, source, all);
       }
       if (!value) return std::nullopt;
       inputs.push_back(*std::move(value));
@@ -142,13 +144,15 @@ class ByteTables {
 
   StatusOr<bool> Replace(Node& n, Endpoint source) {
     values_.clear();  // they are of one source
-    const std::optional<Tensor> values = ValuesOf(n, source);
+    const Dtype type = source.node->output_types[static_cast<size_t>(source.port)];
+    ASSIGN_OR_RETURN(const Tensor all, AllNumbers(type));
+    const std::optional<Tensor> values = ValuesOf(n, source, all);
     if (!values) return false;
     ASSIGN_OR_RETURN(Tensor bytes, Tensor::Make(Dtype::kUint8, Shape({kNumbers}), HeapAllocator()));
     std::copy_n(static_cast<const uint8_t*>(values->raw()), kNumbers, bytes.data<uint8_t>());
     Node* table = graph_.AddConst(graph_.FreeName(n.name() + "/numbers"), bytes);
     AttrMap attrs;
-    attrs.Set("T", source.node->output_types[static_cast<size_t>(source.port)]);
+    attrs.Set("T", type);
     attrs.Set("Tout", n.output_types[0]);
     ASSIGN_OR_RETURN(Node * looked_up,
                      graph_.Add(graph_.FreeName(n.name() + "/table"), "_ByteTable",

@@ -17,6 +17,13 @@ struct Optional final : VariantValue {
   std::vector<Tensor> components;
 };
 
+// What the scalar `handle` holds; nullptr: another variant, or none.
+inline const Optional* OptionalIn(const Tensor& handle) {
+  const VariantValue* value = handle.scalar<Variant>().value.get();
+  if (value == nullptr || value->type_name() != Optional::kTypeName) return nullptr;
+  return static_cast<const Optional*>(value);
+}
+
 }  // namespace smelt
 
 #endif  // SMELT_KERNELS_COMMON_OPTIONAL_H_

@@ -24,11 +24,11 @@ StatusOr<const Optional*> OptionalOf(OpContext& ctx) {
     return InvalidArgument("Input to ", ctx.node().op(),
                            " must be a scalar tensor containing an OptionalVariant object.");
   }
-  const VariantValue* value = t.scalar<Variant>().value.get();
-  if (value == nullptr || value->type_name() != Optional::kTypeName) {
+  const Optional* optional = OptionalIn(t);
+  if (optional == nullptr) {
     return InvalidArgument("Input to ", ctx.node().op(), " must be an OptionalVariant object.");
   }
-  return static_cast<const Optional*>(value);
+  return optional;
 }
 
 Status RunOptionalHasValue(OpContext& ctx) {

@@ -8,12 +8,6 @@
 namespace smelt {
 namespace {
 
-const Optional* OptionalOf(const Tensor& handle) {
-  const VariantValue* value = handle.scalar<Variant>().value.get();
-  if (value == nullptr || value->type_name() != Optional::kTypeName) return nullptr;
-  return static_cast<const Optional*>(value);
-}
-
 // Bounds the recursion into lists of lists.
 constexpr int kDeepestList = 16;
 
@@ -30,7 +24,7 @@ StatusOr<Tensor> ZerosOfVariant(OpContext& ctx, const Tensor& handle, int depth)
   if (handle.rank() != 0) {
     return InvalidArgument("ZerosLike non-scalar Tensor with dtype=DT_VARIANT is not supported.");
   }
-  if (const Optional* optional = OptionalOf(handle)) {
+  if (const Optional* optional = OptionalIn(handle)) {
     auto zeros = std::make_shared<Optional>(*optional);
     for (Tensor& t : zeros->components) {
       ASSIGN_OR_RETURN(t, ZerosOfItem(ctx, t, depth + 1));
@@ -99,7 +93,7 @@ StatusOr<Tensor> SumOfVariants(OpContext& ctx, const Tensor& a, const Tensor& b,
   if (a.rank() != 0 || b.rank() != 0) {
     return InvalidArgument("AddN of non-scalar variants within a list is not supported");
   }
-  const Optional *left = OptionalOf(a), *right = OptionalOf(b);
+  const Optional *left = OptionalIn(a), *right = OptionalIn(b);
   if (left != nullptr && right != nullptr) return SumOfOptionals(ctx, *left, *right, depth);
   ASSIGN_OR_RETURN(const TensorList* x, ListOf(a));
   ASSIGN_OR_RETURN(const TensorList* y, ListOf(b));

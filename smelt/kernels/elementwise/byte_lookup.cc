@@ -1,22 +1,13 @@
 // Functions of one number of 8 bits by tables of all of them, which the optimizer makes.
-#include "smelt/base/parallel.h"
 #include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/common/look_up_bytes.h"
 #include "smelt/kernels/decline_to_bind.h"
-#include "smelt/kernels/isa/byte_table.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
 namespace {
 
 constexpr int64_t kNumbers = 256;
-
-void LookUpAll(const void* table, const void* x, void* y, int64_t n) {
-  constexpr int64_t kGrain = 1 << 16;
-  ParallelFor(n, kGrain, [&](int64_t begin, int64_t end) {
-    LookUpBytes(static_cast<const uint8_t*>(table), static_cast<const uint8_t*>(x) + begin,
-                static_cast<uint8_t*>(y) + begin, end - begin);
-  });
-}
 
 struct LookupState final : KernelState {
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override {
@@ -27,7 +18,7 @@ struct LookupState final : KernelState {
     }
     return BindCall([kept = *table, n = context.inputs[0].shape.num_elements()](
                         const void* const* in, void* const* out,
-                        void*) { LookUpAll(kept.raw(), in[0], out[0], n); },
+                        void*) { LookUpAllBytes(kept.raw(), in[0], out[0], n); },
                     {0});
   }
 };
@@ -42,7 +33,7 @@ Status RunLookup(OpContext& ctx) {
     return InvalidArgument("the table of all ", kNumbers, " numbers has ", table.num_elements());
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, x.shape()));
-  LookUpAll(table.raw(), x.raw(), out->raw(), x.num_elements());
+  LookUpAllBytes(table.raw(), x.raw(), out->raw(), x.num_elements());
   return OkStatus();
 }
 

@@ -29,8 +29,8 @@ using PlanarFn = void (*)(const PlanarTile& tile);
 
 struct PlanarLoops {
   int64_t lanes;  // floats of a vector
-  int64_t
-      channels;  // at most where vectors of pixels pay: of more, those of channels are half full
+  // At most, where vectors of pixels pay: of more, those of channels are half full.
+  int64_t channels;
   // By channels - 1: the most vectors of a tile.
   int vectors[kPlanarChannels];
   // By channels - 1 and vectors - 1.

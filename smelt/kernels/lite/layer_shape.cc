@@ -82,8 +82,10 @@ StatusOr<Shape> DenseOutput(const LayerWindow& s, const Shape& in, const Shape& 
 }
 
 bool HasOddRows(const Node& node, int i) {
-  const auto value = ConstantTensor(*node.input(i).node);
-  return value && value->rank() > 0 && value->dim(value->rank() - 1) % 2 != 0;
+  const TensorValue* stated = StatedConstant(*node.input(i).node);
+  if (stated == nullptr || !stated->shape.known_rank() || stated->shape.rank() == 0) return false;
+  const int64_t last = stated->shape[stated->shape.rank() - 1];
+  return last >= 0 && last % 2 != 0;
 }
 
 StatusOr<Shape> LayerOutput(const LayerWindow& s, const Shape& in, const Shape& weights) {

@@ -5,7 +5,7 @@
 #include "absl/base/call_once.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/isa/byte_table.h"
+#include "smelt/kernels/common/look_up_bytes.h"
 #include "smelt/kernels/lite/fixed_functions.h"
 #include "smelt/kernels/lite/fixed_point.h"
 
@@ -49,11 +49,7 @@ Status RunTable(OpContext& ctx) {
   const auto& s = ctx.state<TableState>();
   const Tensor& in = ctx.input(0);
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
-  const auto* x = static_cast<const uint8_t*>(in.raw());
-  auto* y = static_cast<uint8_t*>(out->raw());
-  ParallelFor(in.num_elements(), 1 << 16, [&](int64_t begin, int64_t end) {
-    LookUpBytes(s.bytes.data(), x + begin, y + begin, end - begin);
-  });
+  LookUpAllBytes(s.bytes.data(), in.raw(), out->raw(), in.num_elements());
   return OkStatus();
 }
 

@@ -81,8 +81,7 @@ int64_t FirstOf(int64_t tile, int64_t apart) {
 class BoundWinogradConv final : public BoundKernel {
  public:
   BoundWinogradConv(const ConvProblem& p, const TiledSteps& steps, int addend,
-                    ConstantForms<std::monostate>::Ref terms, const float* bias,
-                    WinogradConv::Plain plain)
+                    ConstantForms<std::monostate>::Ref terms, const float* bias, MakeBound plain)
       : planes_(p),
         depth_(p.in_depth),
         channels_(p.out_depth),
@@ -130,7 +129,9 @@ class BoundWinogradConv final : public BoundKernel {
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
     const auto* x = static_cast<const float*>(inputs[0]);
-    if (!AllModest(x, inputs_)) return RunPlain(inputs, outputs);
+    if (!AllModest(x, inputs_)) {
+      return RunInstead(plain_, "a layer has no plain form", inputs, outputs);
+    }
     const auto* addend = !steps_.adds ? nullptr : static_cast<const float*>(inputs[addend_]);
     auto* y = static_cast<float*>(outputs[0]);
     ParallelFor(parts_, 1, [&](int64_t begin, int64_t end) {
@@ -148,14 +149,6 @@ class BoundWinogradConv final : public BoundKernel {
   int64_t InStep() const { return planes_.in * block_ * depth_ + kApart; }
   int64_t OutStep() const { return planes_.out * block_ * channels_ + kApart; }
   int64_t PartFloats() const { return kWinogradTerms * (InStep() + OutStep()); }
-
-  Status RunPlain(const void* const* inputs, void* const* outputs) const {
-    ASSIGN_OR_RETURN(const auto plain, plain_());
-    if (plain == nullptr) return Internal("a layer has no plain form");
-    const auto bytes = static_cast<int64_t>(plain->scratch_bytes());
-    ASSIGN_OR_RETURN(Tensor more, Tensor::Make(Dtype::kUint8, Shape({bytes}), HeapAllocator()));
-    return plain->Run(inputs, outputs, more.raw());
-  }
 
   struct Place {
     int64_t column, line, image;  // of the tile's first pixel
@@ -288,7 +281,7 @@ class BoundWinogradConv final : public BoundKernel {
   const TiledSteps steps_;
   const int addend_;  // input of the node
   const ConstantForms<std::monostate>::Ref terms_;
-  const WinogradConv::Plain plain_;
+  const MakeBound plain_;
   const TiledPanels panels_;
   const std::vector<float> bias_, zeros_;
   int64_t blocks_ = 1, block_ = 1;  // of tiles; the most that one has
@@ -333,7 +326,7 @@ StatusOr<std::unique_ptr<BoundKernel>> WinogradConv::Bind(const ConvProblem& p,
                                                           const Tensor& filter,
                                                           std::span<const float> factors,
                                                           const float* bias, int addend,
-                                                          const FusedOps& fused, Plain plain) {
+                                                          const FusedOps& fused, MakeBound plain) {
   TiledSteps steps;
   if (!TiledStepsOf(fused, bias, &steps)) return nullptr;
   const auto make = [&](Allocator* a) {

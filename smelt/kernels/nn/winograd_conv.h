@@ -4,7 +4,6 @@
 #ifndef SMELT_KERNELS_NN_WINOGRAD_CONV_H_
 #define SMELT_KERNELS_NN_WINOGRAD_CONV_H_
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <variant>
@@ -12,6 +11,7 @@
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
 #include "smelt/kernels/common/constant_forms.h"
+#include "smelt/kernels/common/run_instead.h"
 #include "smelt/kernels/nn/window.h"
 
 namespace smelt::nn {
@@ -22,15 +22,13 @@ class WinogradConv {
   // Is this the way for the problem on this processor?
   static bool Suits(const ConvProblem& p);
 
-  // Makes what computes the same in another way.
-  using Plain = std::function<StatusOr<std::unique_ptr<BoundKernel>>()>;
-  // As TiledConv::Bind. What `plain` makes runs where the input has numbers that are not modest
-  // (AllModest): of those a pixel would show more than its window sees. It is called by such runs,
-  // any number at once. nullptr where the steps are others. REQUIRES: Suits; filter and factors are
+  // As TiledConv::Bind. What `plain` makes, which computes the same in another way, runs where the
+  // input has numbers that are not modest (AllModest): of those a pixel would show more than its
+  // window sees. nullptr where the steps are others. REQUIRES: Suits; filter and factors are
   // modest.
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const ConvProblem& p, const Tensor& filter,
                                               std::span<const float> factors, const float* bias,
-                                              int addend, const FusedOps& fused, Plain plain);
+                                              int addend, const FusedOps& fused, MakeBound plain);
 
  private:
   ConstantForms<std::monostate> terms_;

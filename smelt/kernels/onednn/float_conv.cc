@@ -175,7 +175,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   const bool streams = dtype == Dtype::kFloat && nn::StreamedConv::Suits(p);
   const auto filter_is_modest = [&] {
     return modest_filter_(*w.constant) &&
-           AllModest(factors.data(), static_cast<int64_t>(factors.size()));
+           nn::AllModest(factors.data(), static_cast<int64_t>(factors.size()));
   };
   const bool winograd = dtype == Dtype::kFloat && nn::WinogradConv::Suits(p) && filter_is_modest();
   const bool tiles = dtype == Dtype::kFloat && WantsTiles(p, ops);
@@ -241,7 +241,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
                           : context.inputs[static_cast<size_t>(arg.input)].shape.num_elements();
     const Dtype type = ArgumentType(ops, i, dtype);
     if (arg.constant != nullptr) {
-      modest = modest && AllModest(arg.constant, n, type);
+      modest = modest && nn::AllModest(arg.constant, n, type);
     } else {
       watched.push_back({arg.input, n, type});
     }

@@ -405,7 +405,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
       constant = context.inputs[i].constant->raw();
     const Dtype type = i < 2 ? dtype : ArgumentType(fused, i - 2, dtype);
     if (constant != nullptr) {
-      modest = modest && AllModest(constant, n, type);
+      modest = modest && nn::AllModest(constant, n, type);
     } else {
       watched.push_back({static_cast<int>(i), n, type});
     }

@@ -15,8 +15,7 @@ constexpr int64_t kModestGrain = 1 << 16;
 class NanKeeper final : public BoundKernel {
  public:
   NanKeeper(std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched, Activation clamp,
-            int64_t results, Dtype dtype,
-            std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped)
+            int64_t results, Dtype dtype, MakeBound unclamped)
       : layer_(std::move(layer)),
         watched_(std::move(watched)),
         clamp_(nn::IsaActivation(clamp)),
@@ -26,14 +25,11 @@ class NanKeeper final : public BoundKernel {
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
     const bool modest = std::ranges::all_of(watched_, [&](const WatchedInput& w) {
-      return AllModest(inputs[w.input], w.elements, w.dtype);
+      return nn::AllModest(inputs[w.input], w.elements, w.dtype);
     });
     if (modest) return layer_->Run(inputs, outputs, scratch);
-    ASSIGN_OR_RETURN(const auto unclamped, unclamped_());
-    if (unclamped == nullptr) return Internal("a layer has no form without its activation");
-    const auto bytes = static_cast<int64_t>(unclamped->scratch_bytes());
-    ASSIGN_OR_RETURN(Tensor more, Tensor::Make(Dtype::kUint8, Shape({bytes}), HeapAllocator()));
-    RETURN_IF_ERROR(unclamped->Run(inputs, outputs, more.raw()));
+    RETURN_IF_ERROR(
+        RunInstead(unclamped_, "a layer has no form without its activation", inputs, outputs));
     ParallelFor(results_, kModestGrain, [&](int64_t begin, int64_t end) {
       if (narrow_) {
         auto* y = static_cast<uint16_t*>(outputs[0]) + begin;
@@ -54,7 +50,7 @@ class NanKeeper final : public BoundKernel {
   const UnaryF32 clamp_;
   const int64_t results_;
   const bool narrow_;
-  const std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped_;
+  const MakeBound unclamped_;
 };
 
 }  // namespace
@@ -88,7 +84,7 @@ bool ConstantIsModest::operator()(const Tensor& w) {
     const auto fact =
         KeptFact::Of(absl::StrCat("modest ", DtypeName(w.dtype())), w.raw(), w.bytes());
     const bool known = fact && fact->Known();
-    const bool modest = known || AllModest(w.raw(), w.num_elements(), w.dtype());
+    const bool modest = known || nn::AllModest(w.raw(), w.num_elements(), w.dtype());
     if (fact && modest && !known) fact->Keep();
     seen = seen_.Insert(is_it, {w, modest});
   }
@@ -101,19 +97,18 @@ size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w,
   const size_t clamp = FirstClamp(ops);
   if (clamp == ops.steps.size()) return clamp;
   const auto modest = [](const Tensor& t) {
-    return AllModest(t.raw(), t.num_elements(), t.dtype());
+    return nn::AllModest(t.raw(), t.num_elements(), t.dtype());
   };
   const bool all = clamp + 1 == ops.steps.size() &&
                    (constant != nullptr ? (*constant)(w) : modest(w)) && modest(x) &&
-                   AllModest(factors.data(), static_cast<int64_t>(factors.size())) &&
+                   nn::AllModest(factors.data(), static_cast<int64_t>(factors.size())) &&
                    std::ranges::all_of(args, [&](const Tensor* t) { return modest(*t); });
   return all ? ops.steps.size() : clamp;
 }
 
-std::unique_ptr<BoundKernel> KeepNan(
-    std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched, Activation clamp,
-    int64_t results, Dtype dtype,
-    std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped) {
+std::unique_ptr<BoundKernel> KeepNan(std::unique_ptr<BoundKernel> layer,
+                                     std::vector<WatchedInput> watched, Activation clamp,
+                                     int64_t results, Dtype dtype, MakeBound unclamped) {
   return std::make_unique<NanKeeper>(std::move(layer), std::move(watched), clamp, results, dtype,
                                      std::move(unclamped));
 }

@@ -3,13 +3,13 @@
 #ifndef SMELT_KERNELS_ONEDNN_KEEP_NAN_H_
 #define SMELT_KERNELS_ONEDNN_KEEP_NAN_H_
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/common/run_instead.h"
 #include "smelt/kernels/common/small_cache.h"
 #include "smelt/kernels/nn/all_modest.h"
 #include "smelt/kernels/nn/fused.h"
@@ -22,10 +22,8 @@ size_t FirstClamp(const FusedOps& ops);
 FusedOps StepsBefore(const FusedOps& ops, size_t at);
 FusedOps StepsFrom(const FusedOps& ops, size_t at);
 
-using nn::AllModest;
-
-// AllModest of weights that hold the same values whenever they are the same buffer: they are looked
-// at once. One per node. Thread safe.
+// nn::AllModest of weights that hold the same values whenever they are the same buffer: they are
+// looked at once. One per node. Thread safe.
 class ConstantIsModest {
  public:
   bool operator()(const Tensor& w);
@@ -56,10 +54,9 @@ struct WatchedInput {
 // `layer`, whose last step is `clamp`; where a watched input is not modest, what `unclamped` makes,
 // which lacks that step, and the clamp itself of the `results` values of `dtype`, as what is
 // watched. `unclamped` is called by runs, any number at once.
-std::unique_ptr<BoundKernel> KeepNan(
-    std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched, Activation clamp,
-    int64_t results, Dtype dtype,
-    std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped);
+std::unique_ptr<BoundKernel> KeepNan(std::unique_ptr<BoundKernel> layer,
+                                     std::vector<WatchedInput> watched, Activation clamp,
+                                     int64_t results, Dtype dtype, MakeBound unclamped);
 
 }  // namespace smelt::onednn
 
