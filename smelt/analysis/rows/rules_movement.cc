@@ -63,7 +63,10 @@ std::string Reshapes(RowNode& n) {
 std::string Squeezes(RowNode& n) {
   if (!n.rows(0)) return kValueOfRows;
   const int rank = n.rank(0), axis = n.in(0).axis;
-  std::vector<int64_t> dims = n.node().Ints("squeeze_dims");
+  const std::vector<int64_t> dims = n.node().Ints("squeeze_dims");
+  if (dims.empty() && n.in(0).outer * n.in(0).inner == 1) {
+    return "would take the dimension of a single row away";
+  }
   int before = 0;
   for (int d = 0; d <= axis; ++d) {
     const bool named =
