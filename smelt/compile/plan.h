@@ -2,8 +2,8 @@
 //
 // The steps of compile/ each take a plan and leave one, in this order: Lower (shapes are known,
 // what needs no run is done), FoldDilations, FoldPads, FoldScales and FoldBiases (what a kernel
-// does without a pass of its own), BindActions (kernels are bound, and do
-// what follows them where they can), JoinElementwise (elementwise_chain.h), NameParts (copies of
+// does without a pass of its own), BindActions (kernels are bound, and do what follows them where
+// they can), JoinLines (join_lines.h), JoinElementwise (elementwise_chain.h), NameParts (copies of
 // whole runs of bytes become names of where they lie), PlanMemory (every value has a place).
 // Program (program.h) runs the plan. Not thread safe.
 #ifndef SMELT_COMPILE_PLAN_H_

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "smelt/base/out_of_memory.h"
 #include "smelt/compile/elementwise_chain.h"
+#include "smelt/compile/join_lines.h"
 #include "smelt/compile/placing_allocator.h"
 #include "smelt/kernels/node_error.h"
 
@@ -55,6 +56,7 @@ StatusOr<std::unique_ptr<Program>> Program::FromPlan(Plan plan, std::string func
   RETURN_IF_ERROR(FoldScales(plan));
   RETURN_IF_ERROR(FoldBiases(plan));
   RETURN_IF_ERROR(BindActions(plan, reasons));
+  JoinLines(plan, reasons);
   JoinElementwise(plan);
   NameParts(plan);
   PlanMemory(plan);

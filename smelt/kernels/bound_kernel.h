@@ -14,6 +14,8 @@
 
 namespace smelt {
 
+class LineKernel;
+
 // Bytes [from, from + bytes) of an input, which become bytes [to, to + bytes) of an output.
 struct CopiedRun {
   int input = 0, output = 0;
@@ -48,6 +50,8 @@ class BoundKernel {
   virtual std::span<const CopiedRun> copied_runs() const { return {}; }
   // What output i is, where it is nothing but elements of an input.
   virtual std::optional<BoundView> view(int /*i*/) const { return std::nullopt; }
+  // The same kernel by lines (line_kernel.h), as long as this one lives; nullptr: it is none such.
+  virtual const LineKernel* lines() const { return nullptr; }
 };
 
 // What a kernel is bound to (KernelState::Bind).

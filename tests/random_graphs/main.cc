@@ -1,14 +1,16 @@
 // smelt_random_graphs [--first N] [--count N] [--clients N] [--show] [--keep_going]
 // [--nan_before_relu] [--stages]: draws graphs, by number, and holds the programs that sessions
 // compile to the plain executor, in turn and for so many clients at once; with --stages those are
-// cut wherever they can be. A graph that fails is made smaller and
-// printed as a case of tests/sessions, with what the executor answered; exit code 1.
+// cut wherever they can be, and every second one makes layers by lines where it can. A graph that
+// fails is made smaller and printed as a case of tests/sessions, with what the executor answered;
+// exit code 1.
 #include <cstdio>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "smelt/compile/join_lines.h"
 #include "smelt/compile/stages.h"
 #include "tests/random_graphs/check.h"
 #include "tests/random_graphs/drawer.h"
@@ -68,7 +70,10 @@ int Main(int argc, char** argv) {
   for (int64_t seed = flags.first; seed < flags.first + flags.count; ++seed) {
     // Where a signal ends the process, it is known of which graph.
     if (flags.show) std::fprintf(stderr, "graph %lld\n", static_cast<long long>(seed));
-    if (flags.stages) DrawStages(static_cast<uint64_t>(seed) + 1);
+    if (flags.stages) {
+      DrawStages(static_cast<uint64_t>(seed) + 1);
+      JoinAllLines(seed % 2 == 0);
+    }
     const DrawnGraph graph = Drawer(static_cast<uint64_t>(seed), flags.draw).Draw();
     if (graph.fetches.empty()) continue;
     nodes += std::ssize(graph.nodes);

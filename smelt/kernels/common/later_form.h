@@ -40,6 +40,8 @@ class LaterForm {
   }
   explicit LaterForm(Ref made) : held_(std::move(made)), made_(held_.get()) {}
 
+  // Once it is made, the form; else nullptr.
+  const Tensor* made() const { return made_.load(std::memory_order_acquire); }
   // What a run reads; nullptr: the first one, which takes the constant as it lies.
   StatusOr<const Tensor*> ForRun() const {
     if (const Tensor* made = made_.load(std::memory_order_acquire)) return made;

@@ -9,6 +9,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/isa/conv.h"
+#include "smelt/kernels/line_kernel.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
 namespace smelt::nn {
@@ -61,7 +62,7 @@ void Repeat(const T* x, int64_t n, int64_t times, T* y) {
   for (; i < n; ++i) std::fill_n(y + i * times, times, x[i]);
 }
 
-class BoundDepthwise final : public BoundKernel {
+class BoundDepthwise final : public BoundKernel, public LineKernel {
  public:
   // `times`: results of each channel, for which the channels are repeated.
   BoundDepthwise(const DepthwiseLoop& loop, bool narrow, int64_t batch, int64_t times,
@@ -107,6 +108,39 @@ class BoundDepthwise final : public BoundKernel {
       }
     });
     return OkStatus();
+  }
+
+  const LineKernel* lines() const override { return times_ == 1 ? this : nullptr; }
+  LineSizes sizes() const override {
+    const auto element = static_cast<int64_t>(narrow_ ? sizeof(uint16_t) : sizeof(float));
+    return {.images = rows_ / loop_.out_h,
+            .in_lines = loop_.in_h,
+            .in_bytes = loop_.in_w * loop_.channels * element,
+            .out_lines = loop_.out_h,
+            .out_bytes = loop_.out_w * loop_.channels * element,
+            .weights = std::ssize(weights_) * int64_t{sizeof(float)}};
+  }
+  LineRange Reads(LineRange out) const override {
+    const int64_t window = (loop_.kernel_h - 1) * loop_.dilation_h + 1;
+    const int64_t first = out.first * loop_.stride_h - loop_.pad_top;
+    const int64_t last = (out.last - 1) * loop_.stride_h - loop_.pad_top + window;
+    return {std::clamp<int64_t>(first, 0, loop_.in_h), std::clamp<int64_t>(last, 0, loop_.in_h)};
+  }
+  void MakeLines(const void* const* /*inputs*/, const void* from, int64_t /*image*/, LineRange out,
+                 void* to) const override {
+    // The lines are an image, whose first one is not that of the whole image.
+    DepthwiseLoop loop = loop_;
+    const LineRange in = Reads(out);
+    loop.in_h = in.count();
+    loop.out_h = out.count();
+    loop.pad_top += in.first - out.first * loop.stride_h;
+    if (narrow_) {
+      IsaConv().narrow_depthwise(loop, static_cast<const uint16_t*>(from),
+                                 static_cast<uint16_t*>(to), 0, out.count());
+    } else {
+      IsaConv().depthwise(loop, static_cast<const float*>(from), static_cast<float*>(to), 0,
+                          out.count());
+    }
   }
 
  private:

@@ -8,6 +8,7 @@
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/conv.h"
+#include "smelt/kernels/line_kernel.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
 namespace smelt::nn {
@@ -34,6 +35,8 @@ struct TiledShape {
       flat = flat && kernel[d] == 1 && stride[d] == 1 && in[d] == out[d] && pad[d] == 0;
     }
     batch = p.batch;
+    images = p.batch;
+    lines = p.spatial() == 2 ? p.out[0] : 0;
     if (flat) {
       in = out = {1, 1, batch * image};
       batch = 1;
@@ -45,13 +48,14 @@ struct TiledShape {
   Three in = {1, 1, 1}, out = {1, 1, 1}, kernel = {1, 1, 1};
   Three stride = {1, 1, 1}, dilation = {1, 1, 1}, pad = {0, 0, 0};
 
-  bool flat = false;  // result pixel i is of input pixel i alone
+  bool flat = false;              // result pixel i is of input pixel i alone
+  int64_t images = 1, lines = 0;  // as they were before all pixels became one row; no lines: 0
 
   int64_t pixels() const { return batch * out[0] * out[1] * out[2]; }
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
-class BoundTiledConv final : public BoundKernel {
+class BoundTiledConv final : public BoundKernel, public LineKernel {
  public:
   BoundTiledConv(const TiledShape& s, const TiledSteps& steps, int addend,
                  std::unique_ptr<const TiledWeights> weights, std::vector<float> bias,
@@ -102,7 +106,46 @@ class BoundTiledConv final : public BoundKernel {
   // A tile reads what is added where it writes, before.
   bool may_overwrite(int i) const override { return steps_.adds && i == addend_; }
 
+  const LineKernel* lines() const override {
+    return s_.flat && s_.lines > 0 && weights_->made() != nullptr ? this : nullptr;
+  }
+  LineSizes sizes() const override {
+    return {.images = s_.images,
+            .in_lines = s_.lines,
+            .in_bytes = LinePixels() * s_.depth * int64_t{sizeof(float)},
+            .out_lines = s_.lines,
+            .out_bytes = LinePixels() * s_.channels * int64_t{sizeof(float)},
+            .weights = k_ * panels_.vectors * panels_.lanes * int64_t{sizeof(float)}};
+  }
+  LineRange Reads(LineRange out) const override { return out; }
+  void MakeLines(const void* const* inputs, const void* from, int64_t image, LineRange out,
+                 void* to) const override {
+    const auto* x = static_cast<const float*>(from);
+    auto* y = static_cast<float*>(to);
+    const float* addend = nullptr;
+    if (steps_.adds) {
+      addend = static_cast<const float*>(inputs[addend_]) +
+               (image * s_.lines + out.first) * LinePixels() * s_.channels;
+    }
+    const float* packed = weights_->made();
+    // Lines that the next kernel reads are where the last ones were: in the core's cache.
+    // Blocks as even as those of Run.
+    const int64_t all = out.count() * LinePixels();
+    const int64_t blocks = (all + panels_.pixels - 1) / panels_.pixels;
+    for (int64_t first = 0; first < panels_.count; first += group_) {
+      const int64_t last = std::min(panels_.count, first + group_);
+      for (int64_t b = 0; b < blocks; ++b) {
+        const int64_t begin = all * b / blocks, end = all * (b + 1) / blocks;
+        FlatBlock(x + begin * s_.depth, false, packed + WeightsAt(first),
+                  addend == nullptr ? nullptr : addend + begin * s_.channels,
+                  y + begin * s_.channels, end - begin, first, last);
+      }
+    }
+  }
+
  private:
+  int64_t LinePixels() const { return s_.pixels() / (s_.images * s_.lines); }
+
   // A pixel of the result.
   struct Place {
     int64_t column, line, plane, image;
@@ -176,24 +219,44 @@ class BoundTiledConv final : public BoundKernel {
     const int64_t pixels = block_ + (block < longer_blocks_ ? 1 : 0);
     const float* where[kMostRuns * kConvTilePixels];
     int64_t scattered[kConvTilePixels];
+    if (s_.flat) {
+      const int64_t begin = first * s_.channels;
+      FlatBlock(x + first * s_.depth, far_results_, weights,
+                addend == nullptr ? nullptr : addend + begin, y + begin, pixels, from, to);
+      return;
+    }
     ConvTile tile;
     tile.pixels = where;
-    if (s_.flat) {
-      tile.run = s_.depth, tile.runs = 1;
-      for (int64_t p = 0; p < pixels; ++p) where[p] = x + (first + p) * s_.depth;
-    } else {
-      FindRuns(x, pixels, place, where, scattered, &tile);
-    }
+    FindRuns(x, pixels, place, where, scattered, &tile);
     const int64_t begin = placed_ ? 0 : first * s_.channels;
     tile.places = placed_ ? scattered : places_;
-    tile.fetches = far_results_;
+    Panels(tile, far_results_, weights, addend == nullptr ? nullptr : addend + begin, y + begin,
+           pixels, from, to);
+  }
+
+  // The same of pixels whose results are theirs alone: the first is at x, its result at y.
+  void FlatBlock(const float* x, bool fetches, const float* weights, const float* addend, float* y,
+                 int64_t pixels, int64_t from, int64_t to) const {
+    const float* where[kConvTilePixels];
+    for (int64_t p = 0; p < pixels; ++p) where[p] = x + p * s_.depth;
+    ConvTile tile;
+    tile.pixels = where;
+    tile.run = s_.depth, tile.runs = 1;
+    tile.places = places_;
+    Panels(tile, fetches, weights, addend, y, pixels, from, to);
+  }
+
+  // Panels [from, to) of the pixels that `tile` tells; their results lie from y on.
+  void Panels(ConvTile& tile, bool fetches, const float* weights, const float* addend, float* y,
+              int64_t pixels, int64_t from, int64_t to) const {
+    tile.fetches = fetches;
     tile.clamps = steps_.clamps;
     tile.low = steps_.low, tile.high = steps_.high;
     const ConvTileFn* functions = IsaConv().tile[pixels - 1];
     // All panels together fetch the pixels that come next.
     const char* ahead = nullptr;
     if (far_pixels_) {
-      ahead = reinterpret_cast<const char*>(where[pixels - 1] + s_.depth);
+      ahead = reinterpret_cast<const char*>(tile.pixels[pixels - 1] + s_.depth);
       tile.ahead_step = (pixels * int64_t{sizeof(float)} + to - from - 1) / (to - from);
     }
     for (int64_t i = from; i < to; ++i) {
@@ -205,14 +268,14 @@ class BoundTiledConv final : public BoundKernel {
       tile.weights = weights + (WeightsAt(i) - WeightsAt(from));
       tile.bias = bias_.data() + column;
       tile.columns = std::min(vectors * panels_.lanes, s_.channels - column);
-      tile.y = y + begin + column;
-      tile.addend = addend == nullptr ? nullptr : addend + begin + column;
+      tile.y = y + column;
+      tile.addend = addend == nullptr ? nullptr : addend + column;
       functions[vectors - 1](tile);
     }
     if (steps_.act == nullptr) return;
     const int64_t left = firsts_[static_cast<size_t>(from)] * panels_.lanes;
     const int64_t right = std::min(firsts_[static_cast<size_t>(to)] * panels_.lanes, s_.channels);
-    float* results = y + begin + left;
+    float* results = y + left;
     if (!placed_ && right - left == s_.channels) {
       steps_.act(results, results, pixels * s_.channels, steps_.alpha);
       return;

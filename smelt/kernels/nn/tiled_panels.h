@@ -64,6 +64,12 @@ class TiledWeights {
     ASSIGN_OR_RETURN(const Tensor* form, form_->ForRun());
     return form == nullptr ? nullptr : form->data<float>();
   }
+  // The same where every run has it; else nullptr.
+  const float* made() const {
+    if (packed_ != nullptr) return packed_.get();
+    const Tensor* form = form_->made();
+    return form == nullptr ? nullptr : form->data<float>();
+  }
   // Rows [begin, end) of panels [first, last), one panel behind the other.
   void Pack(int64_t first, int64_t last, int64_t begin, int64_t end, float* to) const;
 

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstring>
 
+#include "smelt/base/cache_size.h"
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/decline_to_bind.h"
+#include "smelt/kernels/line_kernel.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/depthwise.h"
 #include "smelt/kernels/nn/planar_conv.h"
@@ -49,6 +51,35 @@ bool WantsTiles(const nn::ConvProblem& p, const FusedOps& ops) {
   });
   return exponential || (p.in_depth >= kLeast && p.out_depth >= kLeast);
 }
+
+// Is what a window of one pixel reads or makes more than half a core's cache? By lines, of which
+// that cache holds what is between layers (compile/join_lines.h), tiles are as fast as any.
+bool MayGoByLines(const nn::ConvProblem& p) {
+  constexpr int64_t kLeast = 8;  // channels
+  if (p.spatial() != 2 || p.in_depth < kLeast || p.out_depth < kLeast) return false;
+  for (size_t d = 0; d < 2; ++d) {
+    if (p.kernel[d] != 1 || p.strides[d] != 1 || p.in[d] != p.out[d]) return false;
+  }
+  const int64_t pixels = p.output.num_elements() / p.out_depth;
+  return pixels * std::max(p.in_depth, p.out_depth) * int64_t{sizeof(float)} >
+         NearCacheBytes(int64_t{1} << 20) / 2;
+}
+
+// A kernel whose lines another one makes.
+class WithLines final : public BoundKernel {
+ public:
+  WithLines(std::unique_ptr<BoundKernel> whole, std::unique_ptr<BoundKernel> by_lines)
+      : whole_(std::move(whole)), by_lines_(std::move(by_lines)) {}
+  Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
+    return whole_->Run(inputs, outputs, scratch);
+  }
+  size_t scratch_bytes() const override { return whole_->scratch_bytes(); }
+  bool may_overwrite(int i) const override { return whole_->may_overwrite(i); }
+  const LineKernel* lines() const override { return by_lines_->lines(); }
+
+ private:
+  const std::unique_ptr<BoundKernel> whole_, by_lines_;
+};
 
 // The library (3.x, with AMX) crashes where a window of bfloat16 numbers sees padding alone.
 bool RunsInBfloat16(const nn::ConvProblem& p) {
@@ -179,6 +210,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   };
   const bool winograd = dtype == Dtype::kFloat && nn::WinogradConv::Suits(p) && filter_is_modest();
   const bool tiles = dtype == Dtype::kFloat && WantsTiles(p, ops);
+  std::unique_ptr<BoundKernel> by_lines;
   // Loops of our own multiply the zeros beside an image, which others leave out.
   const auto borders_stay = [&] { return !p.is_padded() || filter_is_modest(); };
   if ((planar || streams || winograd || tiles || p.groups > 1) && borders_stay()) {
@@ -215,7 +247,15 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
       ASSIGN_OR_RETURN(auto own, tiled());
       if (own != nullptr) return own;
     }
+  } else if (dtype == Dtype::kFloat && MayGoByLines(p)) {
+    const TileOperands operands = OperandsOfTiles(ops, args);
+    ASSIGN_OR_RETURN(by_lines,
+                     tiled_.Bind(p, *w.constant, factors, operands.bias, operands.addend, ops));
   }
+  const auto with_lines = [&](std::unique_ptr<BoundKernel> whole) -> std::unique_ptr<BoundKernel> {
+    if (whole == nullptr || by_lines == nullptr) return whole;
+    return std::make_unique<WithLines>(std::move(whole), std::move(by_lines));
+  };
   const size_t clamp = FirstClamp(ops);
   if (clamp + 1 < ops.steps.size()) {
     return DeclineToBind("oneDNN's clamp, which makes 0 of NaN, would not be the last step");
@@ -230,7 +270,10 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   if (dtype == Dtype::kBfloat16 && clamp == ops.steps.size()) {
     return BindBeforeExponential(ops, p.output.num_elements(), bind);
   }
-  if (clamp == ops.steps.size()) return bind(ops);
+  if (clamp == ops.steps.size()) {
+    ASSIGN_OR_RETURN(auto layer, bind(ops));
+    return with_lines(std::move(layer));
+  }
   // Weights are looked at before they are packed: their pages are given back then.
   std::vector<WatchedInput> watched = {{0, x.shape.num_elements(), dtype}};
   bool modest = filter_is_modest();
@@ -250,9 +293,9 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     return DeclineToBind("oneDNN's clamp would make 0 of NaN, which a constant may give");
   ASSIGN_OR_RETURN(auto layer, bind(ops));
   if (layer == nullptr) return layer;
-  return KeepNan(std::move(layer), std::move(watched), ops.steps[clamp].activation,
-                 p.output.num_elements(), dtype,
-                 [bind, before = StepsBefore(ops, clamp)] { return bind(before); });
+  return with_lines(KeepNan(std::move(layer), std::move(watched), ops.steps[clamp].activation,
+                            p.output.num_elements(), dtype,
+                            [bind, before = StepsBefore(ops, clamp)] { return bind(before); }));
 }
 
 Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
