@@ -19,6 +19,7 @@ constexpr struct {
     {"programs", ProgramTests},    // graph and shapes in, plan of the program out
     {"grappler", GrapplerTests},   // the optimizer beside TensorFlow's
     {"rows", RowTests},            // what the row analysis finds of functions
+    {"op_rows", OpRowTests},       // and what ops make of parts of their rows
     {"estimates", EstimateTests},  // what nodes take, beside TensorFlow's virtual cluster
     {"convert", ConvertTests},     // a model and options in, what must come out
     {"lite", LiteTests},           // graphs on their way to a .tflite file and back
@@ -33,7 +34,7 @@ int main(int argc, char** argv) {
   }
   std::fprintf(stderr,
                "usage: smelt_case_tests "
-               "ops|sessions|shapes|passes|programs|grappler|rows|estimates|convert|lite "
+               "ops|sessions|shapes|passes|programs|grappler|rows|op_rows|estimates|convert|lite "
                "[FLAG...] FILE...\n");
   return 2;
 }

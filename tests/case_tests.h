@@ -11,6 +11,7 @@ int PassTests(int argc, char** argv);
 int ProgramTests(int argc, char** argv);
 int GrapplerTests(int argc, char** argv);
 int RowTests(int argc, char** argv);
+int OpRowTests(int argc, char** argv);
 int EstimateTests(int argc, char** argv);
 int ConvertTests(int argc, char** argv);
 int LiteTests(int argc, char** argv);

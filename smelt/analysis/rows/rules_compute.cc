@@ -32,6 +32,13 @@ std::string FirstElements(RowNode& n) {
   n.SetAll(n.in(0));
   return "";
 }
+// A range that is not given is that of all elements.
+std::string OfGivenRange(RowNode& n) {
+  const bool by_default = n.node().Is("QuantizeAndDequantizeV3");
+  if (!n.node().Bool("range_given", by_default)) return "looks for the range of all rows";
+  if (const std::string why = FirstElements(n); !why.empty()) return why;
+  return n.node().Int("axis", -1) == n.in(0).axis ? "has a range for each row" : "";
+}
 // The second one: what looks rows up in a table.
 std::string SecondElements(RowNode& n) {
   if (!n.whole(0) || !n.rows(1) || !n.WholeFrom(2)) return kFirstOnly;
@@ -281,9 +288,9 @@ constexpr RowRule kComputeRows[] = {
     {"Bucketize", FirstElements},
     {"FakeQuantWithMinMaxVars", FirstElements},
     {"FakeQuantWithMinMaxArgs", FirstElements},
-    {"QuantizeAndDequantizeV2", FirstElements},
-    {"QuantizeAndDequantizeV3", FirstElements},
-    {"QuantizeAndDequantizeV4", FirstElements},
+    {"QuantizeAndDequantizeV2", OfGivenRange},
+    {"QuantizeAndDequantizeV3", OfGivenRange},
+    {"QuantizeAndDequantizeV4", OfGivenRange},
     {"AsString", FirstElements},
     {"StringToNumber", FirstElements},
     {"StringLower", FirstElements},
