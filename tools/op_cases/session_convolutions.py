@@ -324,6 +324,17 @@ def repeated(r):
         yield graph_case("DepthwiseConv2dNative", build, name=f"repeats_{i}")
 
 
+def added(r):
+    # A sum behind a depthwise layer, also of a single pixel.
+    for pixels in (1, 2):
+
+        def build(pixels=pixels):
+            x, y = ph([1, pixels, 1, 36]), ph([1, pixels, 1, 36])
+            return [Step(fetch=[tf.nn.depthwise_conv2d(x, waves([3, 3, 36, 1], 1.3), [1, 1, 1, 1], "SAME") + y], feed={x: numbers(r, 1, pixels, 1, 36), y: numbers(r, 1, pixels, 1, 36)})]
+
+        yield graph_case("DepthwiseConv2dNative", build, name=f"and_a_sum_{pixels}")
+
+
 def cases(r):
-    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima, dilated, far_padded, repeated):
+    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima, dilated, far_padded, repeated, added):
         yield from family(r)

@@ -72,6 +72,12 @@ FusedPostOps MakeFusedPostOps(const FusedOps& fused, const Layout& dst, int dept
         out.post_ops.push_back(along_depth(PostOp::Kind::kAdd));
         break;
       case FusedStep::Kind::kAdd: {
+        // Of one pixel, whose strides say nothing: the library's depthwise loops would read the
+        // first vector of channels for all (3.x).
+        if (dst.dims == per_depth) {
+          out.post_ops.push_back(along_depth(PostOp::Kind::kAdd));
+          break;
+        }
         PostOp p;
         p.kind = PostOp::Kind::kAdd;
         p.operand = dst;
