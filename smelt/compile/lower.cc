@@ -215,12 +215,13 @@ class Lowering {
   }
 
   // May a run find values wrong, though all shapes are right? Places, sizes and divisors are
-  // integers.
+  // integers. Kernels refuse some tensors without elements.
   bool MayFail(const PlanAction& action) {
     if (action.node->Is("CheckNumerics")) return true;
     if (action.node->Is(kElementwiseOps) && !action.node->Is(kDivides)) return false;
     return std::ranges::any_of(action.inputs, [&](int v) {
-      return IsIndexType(At(v).dtype) && Constant(plan_.Root(v)) == nullptr;
+      return At(v).shape.num_elements() == 0 ||
+             (IsIndexType(At(v).dtype) && Constant(plan_.Root(v)) == nullptr);
     });
   }
 

@@ -335,6 +335,17 @@ def added(r):
         yield graph_case("DepthwiseConv2dNative", build, name=f"and_a_sum_{pixels}")
 
 
+def unread(r):
+    # Of whose result the shape alone is read: it fails as it would.
+    def build():
+        x, w = ph([1, 2, 2, 1]), ph([None, 1, 1, 1])
+        zeros = tf.raw_ops.ZerosLike(x=tf.raw_ops.Conv2D(input=x, filter=w, strides=[1, 1, 1, 1], padding="SAME"))
+        rows = [numbers(r, n, 1, 1, 1) for n in (1, 0)]
+        return [Step(fetch=[zeros], feed={x: numbers(r, 1, 2, 2, 1), w: rows[0]}), Step(fetch=[zeros], feed={x: numbers(r, 1, 2, 2, 1), w: rows[1]}, error="filter must not have zero elements")]
+
+    yield graph_case("Conv2D", build, name="unread")
+
+
 def cases(r):
-    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima, dilated, far_padded, repeated, added):
+    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima, dilated, far_padded, repeated, added, unread):
         yield from family(r)
