@@ -12,17 +12,18 @@ constexpr struct {
   absl::string_view name;
   int (*run)(int argc, char** argv);
 } kKinds[] = {
-    {"ops", OpTests},              // one op, or a graph step after step: docs/formats/op_cases.md
-    {"sessions", SessionTests},    // the graphs among them as a session runs them
-    {"shapes", ShapeTests},        // what shape inference says of the same files
-    {"passes", PassTests},         // graph in, graph out
-    {"programs", ProgramTests},    // graph and shapes in, plan of the program out
-    {"grappler", GrapplerTests},   // the optimizer beside TensorFlow's
-    {"rows", RowTests},            // what the row analysis finds of functions
-    {"op_rows", OpRowTests},       // and what ops make of parts of their rows
-    {"estimates", EstimateTests},  // what nodes take, beside TensorFlow's virtual cluster
-    {"convert", ConvertTests},     // a model and options in, what must come out
-    {"lite", LiteTests},           // graphs on their way to a .tflite file and back
+    {"ops", OpTests},            // one op, or a graph step after step: docs/formats/op_cases.md
+    {"sessions", SessionTests},  // the graphs among them as a session runs them
+    {"op_programs", OpProgramTests},  // single ops, compiled
+    {"shapes", ShapeTests},           // what shape inference says of the same files
+    {"passes", PassTests},            // graph in, graph out
+    {"programs", ProgramTests},       // graph and shapes in, plan of the program out
+    {"grappler", GrapplerTests},      // the optimizer beside TensorFlow's
+    {"rows", RowTests},               // what the row analysis finds of functions
+    {"op_rows", OpRowTests},          // and what ops make of parts of their rows
+    {"estimates", EstimateTests},     // what nodes take, beside TensorFlow's virtual cluster
+    {"convert", ConvertTests},        // a model and options in, what must come out
+    {"lite", LiteTests},              // graphs on their way to a .tflite file and back
 };
 
 }  // namespace
@@ -34,7 +35,8 @@ int main(int argc, char** argv) {
   }
   std::fprintf(stderr,
                "usage: smelt_case_tests "
-               "ops|sessions|shapes|passes|programs|grappler|rows|op_rows|estimates|convert|lite "
+               "ops|sessions|op_programs|shapes|passes|programs|grappler|rows|op_rows|estimates|"
+               "convert|lite "
                "[FLAG...] FILE...\n");
   return 2;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "absl/time/clock.h"
 #include "smelt/base/out_of_memory.h"
@@ -22,6 +23,12 @@ Tensor PartOf(const Tensor& t, const PlanValue& value, int64_t within) {
   const auto* begin = static_cast<const char*>(t.raw());
   return {value.dtype, value.shape, buffer,
           static_cast<size_t>(begin + within - static_cast<const char*>(buffer->data()))};
+}
+
+bool Overlap(const Tensor& t, const void* place, size_t bytes) {
+  const auto* at = static_cast<const char*>(t.raw());
+  const auto* begin = static_cast<const char*>(place);
+  return std::less()(at, begin + bytes) && std::less()(begin, at + t.bytes());
 }
 
 }  // namespace
@@ -261,6 +268,13 @@ Status Program::RunKernel(size_t index, State& state, Step& step, void* const* o
                         out[i].shape().ToString(), " where ", DtypeName(value(i).dtype),
                         value(i).shape.ToString(), " was to come");
     } else if (out[i].raw() != outputs[i] && out[i].bytes() > 0) {
+      // Places of one size may have gone to other outputs than theirs.
+      for (size_t k = i + 1; k < out.size() && status.ok(); ++k) {
+        if (!out[k].valid() || !Overlap(out[k], outputs[i], out[i].bytes())) continue;
+        auto moved = out[k].Clone();
+        if (moved.ok()) out[k] = *std::move(moved);
+        status = moved.status();
+      }
       std::memcpy(outputs[i], out[i].raw(), out[i].bytes());
     }
   }

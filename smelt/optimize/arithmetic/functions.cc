@@ -64,7 +64,12 @@ StatusOr<Rewritten> ConvertPow(Node& node, Rewriter& r) {
   const PartialShape result = r.shape({&node, 0});
   if (!KeepsShape(r, x, y, {&node, 0})) return r.No("the exponent may widen the result");
   const auto* power = std::ranges::find(kPowers, *c, &Power::exponent);
-  if (power != std::end(kPowers)) return OfFirstInput(node, power->op, r);
+  if (power != std::end(kPowers)) {
+    if (*c < 0 && !IsFloating(node.Type("T")) && !IsComplex(node.Type("T"))) {
+      return r.No("integers have no negative powers");
+    }
+    return OfFirstInput(node, power->op, r);
+  }
   if (*c == 3) {
     const bool cpu = r.OnCpu(node);
     if (!cpu) return r.No("a product of three is faster on a CPU alone");

@@ -1,0 +1,119 @@
+// smelt_case_tests op_programs [--filter TEXT] FILE...: runs each op case of one op
+// (docs/formats/op_cases.md) twice in one graph, so that a region of them is compiled: all inputs
+// fed, all but the first constant, and with Grappler's passes, too.
+//
+// Prints what fails and ends with "N passed, N failed"; exit code 1 when something failed, 2 when a
+// file could not be read.
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "smelt/graph/text.h"
+#include "smelt/runtime/session.h"
+#include "tests/case_tests.h"
+#include "tests/op_case.h"
+#include "tests/op_compare.h"
+
+namespace smelt {
+namespace {
+
+struct Way {
+  const char* name;
+  bool constants;  // inputs behind the first
+  bool optimize;
+};
+constexpr Way kWays[] = {{"fed", false, false},
+                         {"with constants", true, false},
+                         {"with constants, optimized", true, true}};
+
+// Why the case failed, or empty.
+std::string RunTwice(const TestCase& c, const std::vector<Tensor>& inputs, const Way& way) {
+  std::string text;
+  std::vector<std::string> names;
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const absl::string_view type = DtypeName(inputs[i].dtype());
+    names.push_back(absl::StrCat("in", i));
+    if (i > 0 && way.constants) {
+      absl::StrAppend(&text, "in", i, " = Const {dtype=", type, ", value=", c.ins[i], "}\n");
+      continue;
+    }
+    absl::StrAppend(&text, "in", i, " = Placeholder {dtype=", type, ", shape=shape(?)}\n");
+    feeds.emplace_back(names.back(), inputs[i]);
+  }
+  const size_t name_end = std::min(c.op.find_first_of(" {"), c.op.size());
+  for (const char* node : {"tested", "again"}) {
+    absl::StrAppend(&text, node, " = ", c.op.substr(0, name_end),
+                    names.empty() ? "" : absl::StrCat("(", absl::StrJoin(names, ", "), ")"),
+                    c.op.substr(name_end), "\n");
+  }
+  bool done = false;
+  auto graph = ParseGraph(text);
+  if (!graph.ok()) return CompareStatus(graph.status(), c.steps[0].failure, &done);
+  const Node* node = (*graph)->Find("tested");
+  if (node->def() == nullptr || node->def()->stateful) return "";
+  RewriterConfig rewriter;
+  rewriter.disable_meta_optimizer = !way.optimize;
+  Session session(std::shared_ptr<const Graph>(*std::move(graph)),
+                  {.rewriter = rewriter, .files = FileSystem::Whole()});
+  std::vector<std::string> fetches, targets;
+  for (const char* each : {"tested", "again"}) {
+    for (size_t k = 0; k < c.outs.size(); ++k) fetches.push_back(absl::StrCat(each, ":", k));
+    if (c.outs.empty()) targets.push_back(each);
+  }
+  // The second run finds what the first one has made.
+  for (int run = 0; run < 2; ++run) {
+    auto results = session.Run(feeds, fetches, targets);
+    std::string why = CompareStatus(results.status(), c.steps[0].failure, &done);
+    if (!why.empty()) return why;
+    if (done) continue;
+    for (size_t k = 0; k < fetches.size(); ++k) {
+      auto want = ParseTensorText(c.outs[k % c.outs.size()]);
+      if (!want.ok()) return std::string(want.status().message());
+      why = Compare((*results)[k], *want, c);
+      if (!why.empty()) return absl::StrCat("run ", run + 1, ": ", fetches[k], " ", why);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+int OpProgramTests(int argc, char** argv) {
+  std::vector<TestCase> cases;
+  std::string filter;
+  for (int i = 1; i < argc; ++i) {
+    if (absl::string_view(argv[i]) == "--filter" && i + 1 < argc) {
+      filter = argv[++i];
+    } else if (const Status s = ReadCases(argv[i], &cases); !s.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
+      return 2;
+    }
+  }
+  int passed = 0, failed = 0;
+  for (const TestCase& c : cases) {
+    if (c.is_graph || !absl::StrContains(c.op, filter)) continue;
+    std::vector<Tensor> inputs;
+    for (const std::string& literal : c.ins) {
+      if (auto t = ParseTensorText(literal); t.ok()) inputs.push_back(*std::move(t));
+    }
+    if (inputs.size() != c.ins.size()) continue;
+    // Two nodes of one name in a container share what they keep.
+    if (absl::StrContains(c.op, "container=")) continue;
+    for (const Way& way : kWays) {
+      if (way.constants && inputs.size() < 2) continue;
+      // Passes take away what would do nothing, and some of it would fail.
+      if (way.optimize && c.steps[0].failure.expected) continue;
+      const std::string why = RunTwice(c, inputs, way);
+      ++(why.empty() ? passed : failed);
+      if (why.empty()) continue;
+      std::printf("FAILED %s, %s (%s:%d) %s\n", c.op.c_str(), way.name, c.file.c_str(), c.line,
+                  why.c_str());
+    }
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
+
+}  // namespace smelt
