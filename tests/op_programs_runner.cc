@@ -4,7 +4,10 @@
 //
 // Prints what fails and ends with "N passed, N failed"; exit code 1 when something failed, 2 when a
 // file could not be read.
+#include <array>
 #include <cstdio>
+#include <map>
+#include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -27,8 +30,12 @@ constexpr Way kWays[] = {{"fed", false, false},
                          {"with constants", true, false},
                          {"with constants, optimized", true, true}};
 
+// By graph: cases of one op and one type find what those before, of other shapes, have made.
+using Sessions = std::map<std::string, std::unique_ptr<Session>>;
+
 // Why the case failed, or empty.
-std::string RunTwice(const TestCase& c, const std::vector<Tensor>& inputs, const Way& way) {
+std::string RunTwice(const TestCase& c, const std::vector<Tensor>& inputs, const Way& way,
+                     Sessions& sessions) {
   std::string text;
   std::vector<std::string> names;
   std::vector<std::pair<std::string, Tensor>> feeds;
@@ -53,10 +60,15 @@ std::string RunTwice(const TestCase& c, const std::vector<Tensor>& inputs, const
   if (!graph.ok()) return CompareStatus(graph.status(), c.steps[0].failure, &done);
   const Node* node = (*graph)->Find("tested");
   if (node->def() == nullptr || node->def()->stateful) return "";
-  RewriterConfig rewriter;
-  rewriter.disable_meta_optimizer = !way.optimize;
-  Session session(std::shared_ptr<const Graph>(*std::move(graph)),
-                  {.rewriter = rewriter, .files = FileSystem::Whole()});
+  if (way.constants) sessions.clear();
+  std::unique_ptr<Session>& session = sessions[text];
+  if (session == nullptr) {
+    RewriterConfig rewriter;
+    rewriter.disable_meta_optimizer = !way.optimize;
+    session = std::make_unique<Session>(
+        std::shared_ptr<const Graph>(*std::move(graph)),
+        SessionOptions{.rewriter = rewriter, .files = FileSystem::Whole()});
+  }
   std::vector<std::string> fetches, targets;
   for (const char* each : {"tested", "again"}) {
     for (size_t k = 0; k < c.outs.size(); ++k) fetches.push_back(absl::StrCat(each, ":", k));
@@ -64,7 +76,7 @@ std::string RunTwice(const TestCase& c, const std::vector<Tensor>& inputs, const
   }
   // The second run finds what the first one has made.
   for (int run = 0; run < 2; ++run) {
-    auto results = session.Run(feeds, fetches, targets);
+    auto results = session->Run(feeds, fetches, targets);
     std::string why = CompareStatus(results.status(), c.steps[0].failure, &done);
     if (!why.empty()) return why;
     if (done) continue;
@@ -92,6 +104,7 @@ int OpProgramTests(int argc, char** argv) {
     }
   }
   int passed = 0, failed = 0;
+  std::array<Sessions, std::size(kWays)> sessions;
   for (const TestCase& c : cases) {
     if (c.is_graph || !absl::StrContains(c.op, filter)) continue;
     std::vector<Tensor> inputs;
@@ -105,7 +118,7 @@ int OpProgramTests(int argc, char** argv) {
       if (way.constants && inputs.size() < 2) continue;
       // Passes take away what would do nothing, and some of it would fail.
       if (way.optimize && c.steps[0].failure.expected) continue;
-      const std::string why = RunTwice(c, inputs, way);
+      const std::string why = RunTwice(c, inputs, way, sessions[static_cast<size_t>(&way - kWays)]);
       ++(why.empty() ? passed : failed);
       if (why.empty()) continue;
       std::printf("FAILED %s, %s (%s:%d) %s\n", c.op.c_str(), way.name, c.file.c_str(), c.line,
