@@ -204,7 +204,7 @@ class MaskReader {
 }  // namespace
 
 absl::flat_hash_set<const Node*> NarrowMaskedRanges(
-    const std::vector<Node*>& order, const absl::flat_hash_set<const Node*>& in_float,
+    std::span<Node* const> order, const absl::flat_hash_set<const Node*>& in_float,
     LiteRanges& ranges) {
   MaskReader reader(ranges);
   for (const Node* n : order) {
