@@ -35,7 +35,7 @@ class IntegerPlan {
       : ranges(ranges), flags(flags), format(FormatOf(flags)) {}
 
   // Chooses operators and params. DIV by a constant becomes MUL; ranges that the model states
-  // become uint8 where all is. INVALID_ARGUMENT names a node whose results are not finite.
+  // become uint8 where all is.
   Status Make(Graph& graph, std::span<Node* const> order);
 
   // Is it an argument that integers are given for?
