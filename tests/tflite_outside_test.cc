@@ -108,6 +108,37 @@ TEST(TfliteOutside, ItReadsAsTheSameModel) {
   }
 }
 
+TEST(TfliteShared, EqualShapesScalesAndZeroPointsAreStatedOnce) {
+  LiteModel model;
+  model.buffers = {{}};
+  LiteSubgraph& graph = model.subgraphs.emplace_back();
+  for (int i = 0; i < 3; ++i) {
+    LiteTensor& t = graph.tensors.emplace_back();
+    t.name = absl::StrCat("t", i);
+    t.type = Dtype::kInt8;
+    t.shape = {2, 3};
+    t.quantization.scale = {0.5f, 0.25f * static_cast<float>(i + 1)};
+    t.quantization.zero_point = {0, i == 2 ? 1 : 0};
+    if (i == 2) t.shape = {3, 2}, t.quantization.dimension = 1;
+  }
+  const std::string bytes = Written(model, false);
+  const auto& tensors = *tflite::GetModel(bytes.data())->subgraphs()->Get(0)->tensors();
+  const auto zeros = [&](unsigned i) { return tensors.Get(i)->quantization()->zero_point(); };
+  EXPECT_EQ(tensors.Get(0)->shape(), tensors.Get(1)->shape());
+  EXPECT_NE(tensors.Get(0)->shape(), tensors.Get(2)->shape());
+  EXPECT_EQ(zeros(0), zeros(1));
+  EXPECT_EQ(zeros(2)->Get(1), 1);
+  const auto owner = std::make_shared<const std::string>(bytes);
+  const auto read = ReadTflite(*owner, owner);
+  ASSERT_TRUE(read.ok()) << read.status();
+  for (size_t i = 0; i < 3; ++i) {
+    const LiteTensor &had = graph.tensors[i], &got = read->subgraphs[0].tensors[i];
+    EXPECT_EQ(had.shape, got.shape);
+    EXPECT_EQ(had.quantization.scale, got.quantization.scale);
+    EXPECT_EQ(had.quantization.zero_point, got.quantization.zero_point);
+  }
+}
+
 TEST(TfliteOutside, UpToTheThresholdItLiesInside) {
   const LiteModel model = Small();
   uint64_t sum = 0;

@@ -180,17 +180,27 @@ StatusOr<bool> RemoveReshapeBeforeBroadcast(Node& n, Fuser& f) {
   return true;
 }
 
-// fully_connected takes rows of any dimensions.
+bool OnlyProductsRead(Endpoint e) {
+  return std::ranges::all_of(e.node->uses(), [&](const Use& use) {
+    return use.is_control() ||
+           (use.port() == e.port && use.input == 0 && use.node->Is("tfl.fully_connected"));
+  });
+}
+
+// fully_connected takes rows of any dimensions. All that read them change, or none does.
 StatusOr<bool> RemoveReshapeBeforeProduct(Node& n, Fuser& f) {
   const Endpoint e = n.input(0);
   if (!e.node->Is(kReshapes)) return false;
   const PartialShape x = Fuser::shape(e.node->input(0)), rows = Fuser::shape(e);
   if (!x.known_rank() || x.rank() < 2 || x[x.rank() - 1] < 0 || rows.rank() != 2) return false;
   if (x[x.rank() - 1] != rows[1]) return f.Declined(n, "its rows are not those before the reshape");
-  if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read the reshape before it");
-  // Of rows and columns alone the result is the same with and without.
-  n.AttrsToChange().Set("keep_num_dims", false);
-  f.SetInput(&n, 0, e.node->input(0));
+  if (!OnlyProductsRead(e)) return f.Declined(n, "others read the reshape before it");
+  for (const Use& use : e.node->OrderedUses()) {
+    if (use.is_control()) continue;
+    // Of rows and columns alone the result is the same with and without.
+    use.node->AttrsToChange().Set("keep_num_dims", false);
+    f.SetInput(use.node, 0, e.node->input(0));
+  }
   return true;
 }
 

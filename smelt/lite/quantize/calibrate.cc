@@ -210,6 +210,9 @@ class Calibration {
   explicit Calibration(const LiteGraphs& graphs) : graphs_(graphs) {}
 
   Status Prepare() {
+    for (const Node* n : graphs_.main->Nodes()) {
+      if (n->Is("_Arg")) main_arguments_.insert(n);
+    }
     const auto library = LibraryFor(graphs_);
     const auto measure = [&](const LiteBody& body, Graph& copy) -> Status {
       ASSIGN_OR_RETURN(BodyRanges ranges, MeasureBody(body, copy));
@@ -275,9 +278,14 @@ class Calibration {
   // A tensor without elements has the range of nothing: its least is greater than its greatest.
   Status Widen(std::pair<const Node*, int> key, float low, float high) {
     if (low > high) return OkStatus();
-    // Masks have no least number, which what they are for decides about.
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    // Masks have no least number; what is NaN, or has no greatest, has no range at all.
     if (!(low <= std::numeric_limits<float>::max()) || !std::isfinite(high)) {
-      return InvalidArgument("'", key.first->name(), "' is not finite");
+      if (main_arguments_.contains(key.first)) {
+        return InvalidArgument("'", key.first->name(), "' is not finite");
+      }
+      low = -kInfinity;
+      high = kInfinity;
     }
     const auto [it, added] = ranges_.try_emplace(key, LiteRange{low, high});
     if (added) return OkStatus();
@@ -287,6 +295,7 @@ class Calibration {
   }
 
   const LiteGraphs& graphs_;
+  absl::flat_hash_set<const Node*> main_arguments_;
   Measured main_;
   std::vector<BodyRanges> bodies_;
   std::unique_ptr<SampleRun> run_;
@@ -307,13 +316,28 @@ StatusOr<LiteRanges> Calibrate(const LiteGraphs& graphs, std::span<const LiteSam
   return calibration.Take();
 }
 
-Status CheckRanges(const Graph& graph, const LiteRanges& ranges) {
-  for (const Node* n : graph.Nodes()) {
-    for (int port = 0; port < n->num_outputs(); ++port) {
-      const auto known = ranges.find({n, port});
-      if (known == ranges.end() || std::isfinite(known->second.min)) continue;
-      return InvalidArgument("'", n->name(), "' is not finite");
+bool IsFinite(const LiteRange& range) {
+  return std::isfinite(range.min) && std::isfinite(range.max);
+}
+
+Status CheckResults(const Graph& graph, const LiteRanges& ranges) {
+  ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+  const auto is_finite = [&](Endpoint e) {
+    const auto known = ranges.find({e.node, e.port});
+    return known == ranges.end() || IsFinite(known->second);
+  };
+  for (const Node* n : order) {
+    if (!n->Is("_Retval") || is_finite(n->input(0))) continue;
+    // Where it began says more than where it ends.
+    Endpoint from = n->input(0);
+    for (bool goes_on = true; goes_on;) {
+      const auto inputs = from.node->inputs();
+      const auto before = std::ranges::find_if_not(inputs, is_finite);
+      goes_on = before != inputs.end();
+      if (goes_on) from = *before;
     }
+    return InvalidArgument("'", from.node->name(), "' is not finite, nor is output ",
+                           n->Int("index"));
   }
   return OkStatus();
 }
@@ -323,16 +347,16 @@ void StateRanges(Graph& graph, const LiteRanges& ranges) {
   for (Node* n : graph.Nodes()) {
     for (int port = 0; port < n->num_outputs(); ++port) {
       const auto range = ranges.find({n, port});
-      if (range == ranges.end()) continue;
+      if (range == ranges.end() || !IsFinite(range->second)) continue;
       SetSeenRange(n->AttrsToChange(), port, range->second.min, range->second.max);
     }
     for (int i = 0; i <= kLstmHidden; ++i) {
       const auto range = ranges.find({n, kLstmRanges + i});
-      if (range == ranges.end()) continue;
+      if (range == ranges.end() || !IsFinite(range->second)) continue;
       SetSeenRange(n->AttrsToChange(), kLstmRanges + i, range->second.min, range->second.max);
     }
     const auto cell = ranges.find({n, kLstmRanges + kLstmCell});
-    if (cell == ranges.end()) continue;
+    if (cell == ranges.end() || !IsFinite(cell->second)) continue;
     SetSeenRange(n->input(kCellState).node->AttrsToChange(), 0, cell->second.min, cell->second.max);
   }
 }

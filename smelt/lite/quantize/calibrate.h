@@ -22,15 +22,19 @@ using LiteRanges = absl::flat_hash_map<std::pair<const Node*, int>, LiteRange>;
 // The ranges of all float outputs of operators and arguments: of bodies those of every time that
 // they ran, of nodes that no sample reached none, nor of what LSTMs in bodies have in between.
 // States are kept from one sample to the next, as TensorFlow's calibration does. A sample has a
-// tensor for each argument of the main graph, in order. INVALID_ARGUMENT without samples, where one
-// does not fit, or where a tensor is not finite, with its name; errors of lowering and of running.
-// The least number of a tensor of the main graph may be minus infinity.
+// tensor for each argument of the main graph, in order. Where a tensor went down to minus infinity
+// its least number does; where it went up to infinity, or was NaN, both ends are infinite.
+// INVALID_ARGUMENT without samples, or where one does not fit or is not finite, with its name;
+// errors of lowering and of running.
 StatusOr<LiteRanges> Calibrate(const LiteGraphs& graphs, std::span<const LiteSample> samples);
 
-// INVALID_ARGUMENT names one of the nodes whose results go down to minus infinity.
-Status CheckRanges(const Graph& graph, const LiteRanges& ranges);
+bool IsFinite(const LiteRange& range);
+// INVALID_ARGUMENT names a node whose numbers are not finite, and a result that is not because of
+// them. What is selected past is no error: it stays float.
+Status CheckResults(const Graph& graph, const LiteRanges& ranges);
 
-// States them (SetSeenRange) where they are of, and those of an LSTM's states at these.
+// States those that are finite (SetSeenRange) where they are of, and those of an LSTM's states at
+// these.
 void StateRanges(Graph& graph, const LiteRanges& ranges);
 
 }  // namespace smelt

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -76,48 +77,135 @@ bool IsNumber(Endpoint e) {
   return e.node->output_types[static_cast<size_t>(e.port)] == Dtype::kFloat;
 }
 
-// May the operator be one of an island? Adds its neighbours among the chosen, and sets `read` where
-// an operator of floats reads it.
-bool IsOfIsland(const Node& n, const absl::flat_hash_set<const Node*>& chosen,
-                std::vector<const Node*>& near, bool& read) {
+// Operators in integers that hang together, and what is around them.
+struct Island {
+  std::vector<const Node*> nodes;
+  bool may = true;     // no weights are among them, nor anything that wants integers around
+  bool fed = false;    // an operator of floats gives what they read
+  bool read = false;   // one reads what they give
+  bool gives = false;  // that is a result
+};
+
+// Adds what is around `n`, of its nodes, and its neighbours among the chosen to `near`.
+void LookAround(const Node& n, const absl::flat_hash_set<const Node*>& chosen, bool float_results,
+                Island& island, std::vector<const Node*>& near) {
   const QuantizedOp& row = *FindQuantizedOp(n.op_name());
-  bool may = row.first_weights < 0 && !row.recurrent;
+  bool& may = island.may;
+  may = may && row.first_weights < 0 && !row.recurrent;
   for (const Endpoint& e : n.inputs()) {
     if (!IsNumber(e) || e.node->Is("Const")) continue;
-    if (chosen.contains(e.node)) near.push_back(e.node);
+    if (chosen.contains(e.node)) {
+      near.push_back(e.node);
+    } else if (!e.node->Is("_Arg")) {
+      island.fed = true;
+    }
     may = may && !e.node->Is("tfl.read_variable");  // which may be integers
   }
   for (const Use& use : n.uses()) {
     if (use.is_control() || !IsNumber({const_cast<Node*>(&n), use.port()})) continue;
+    if (use.node->Is("_Retval")) {
+      island.gives = true;
+      may = may && float_results;
+      continue;
+    }
     if (chosen.contains(use.node)) {
       near.push_back(use.node);
     } else {
-      read = true;
+      island.read = true;
     }
     may = may && absl::StartsWith(use.node->op(), "tfl.") &&
           !use.node->Is({"tfl.assign_variable", "tfl.while", "tfl.if"});
   }
-  return may;
 }
 
 // Those that hang together, have no weights and no products of matrices, and stand between what is
-// float and operators of floats.
-absl::flat_hash_set<const Node*> IslandsOf(const absl::flat_hash_set<const Node*>& chosen) {
+// float and operators of floats; or between operators of floats and results.
+absl::flat_hash_set<const Node*> IslandsOf(const absl::flat_hash_set<const Node*>& chosen,
+                                           bool float_results) {
   absl::flat_hash_set<const Node*> seen, out;
   for (const Node* first : chosen) {
     if (!seen.insert(first).second) continue;
-    std::vector<const Node*> island = {first};
-    bool may = true, read = false;
-    for (size_t i = 0; i < island.size(); ++i) {
+    Island island;
+    island.nodes = {first};
+    for (size_t i = 0; i < island.nodes.size(); ++i) {
       std::vector<const Node*> near;
-      may = IsOfIsland(*island[i], chosen, near, read) && may;
+      LookAround(*island.nodes[i], chosen, float_results, island, near);
       for (const Node* n : near) {
-        if (seen.insert(n).second) island.push_back(n);
+        if (seen.insert(n).second) island.nodes.push_back(n);
       }
     }
-    if (may && read) out.insert(island.begin(), island.end());
+    const bool between = island.gives ? island.fed : island.read;
+    if (island.may && between) out.insert(island.nodes.begin(), island.nodes.end());
   }
   return out;
+}
+
+// What conversions an operator needs as it is, and those that it would need in floats.
+struct Conversions {
+  int in_integers = 0, in_floats = 0;
+};
+
+// Is the value made float for somebody, or will it be?
+bool HasFloatReader(Endpoint e, const absl::flat_hash_set<const Node*>& chosen) {
+  return std::ranges::any_of(e.node->uses(), [&](const Use& use) {
+    return !use.is_control() && use.port() == e.port && !chosen.contains(use.node);
+  });
+}
+
+bool OthersTakeIntegers(Endpoint e, const Node& n, const absl::flat_hash_set<const Node*>& chosen) {
+  return std::ranges::any_of(e.node->uses(), [&](const Use& use) {
+    return use.node != &n && !use.is_control() && use.port() == e.port && chosen.contains(use.node);
+  });
+}
+
+// Nothing where integers are wanted of it, or where no operator of floats gives what it reads.
+std::optional<Conversions> ConversionsOf(const Node& n,
+                                         const absl::flat_hash_set<const Node*>& chosen,
+                                         bool float_results) {
+  const QuantizedOp& row = *FindQuantizedOp(n.op_name());
+  if (row.first_weights >= 0 || row.recurrent) return std::nullopt;
+  Conversions out;
+  for (int i = 0; i < n.num_outputs(); ++i) {
+    const Endpoint e = {const_cast<Node*>(&n), i};
+    if (!IsNumber(e) || e.node->NumUses(i) == 0) continue;
+    ++out.in_integers;
+    for (const Use& use : n.uses()) {
+      if (use.is_control() || use.port() != i) continue;
+      const bool result = use.node->Is("_Retval") && float_results;
+      const bool reads = absl::StartsWith(use.node->op(), "tfl.") && !chosen.contains(use.node) &&
+                         !use.node->Is({"tfl.assign_variable", "tfl.while", "tfl.if"});
+      if (!result && !reads) return std::nullopt;
+    }
+  }
+  bool from_floats = false;
+  std::vector<Endpoint> seen;
+  for (const Endpoint& e : n.inputs()) {
+    if (!IsNumber(e) || e.node->Is({"Const", "_Arg"}) || std::ranges::count(seen, e) > 0) continue;
+    seen.push_back(e);
+    if (e.node->Is("tfl.read_variable")) return std::nullopt;
+    if (chosen.contains(e.node)) {
+      out.in_floats += HasFloatReader(e, chosen) ? 0 : 1;
+    } else if (!OthersTakeIntegers(e, n, chosen)) {
+      from_floats = true;
+      ++out.in_integers;
+    }
+  }
+  return from_floats ? std::optional(out) : std::nullopt;
+}
+
+// From the last back: what is float then is a float reader of what comes before.
+void LeaveDearer(std::span<Node* const> order, bool float_results,
+                 absl::flat_hash_set<const Node*>& chosen) {
+  for (bool again = true; again;) {
+    again = false;
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      if (!chosen.contains(*it)) continue;
+      const auto c = ConversionsOf(**it, chosen, float_results);
+      if (!c || c->in_integers <= c->in_floats) continue;
+      chosen.erase(*it);
+      again = true;
+    }
+  }
 }
 
 // Operators by constants on what is float: two bits of what they give may be those of no steps.
@@ -184,7 +272,9 @@ void LeaveFloat(std::span<Node* const> order, const LiteRanges& ranges, const In
   }
   if (flags.input_type != Dtype::kFloat) return;
   for (const Node* n : Normalizers(order, ranges, chosen)) chosen.erase(n);
-  for (const Node* n : IslandsOf(chosen)) chosen.erase(n);
+  const bool float_results = flags.output_type == Dtype::kFloat;
+  for (const Node* n : IslandsOf(chosen, float_results)) chosen.erase(n);
+  LeaveDearer(order, float_results, chosen);
 }
 
 }  // namespace smelt

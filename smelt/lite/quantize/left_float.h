@@ -21,8 +21,9 @@ absl::flat_hash_set<const Node*> FindNearZero(std::span<Node* const> order,
 
 // Takes out of `chosen` what gains by it and costs little: joins of results (FindMixedResults);
 // what brings features of several sizes to one, as (x - mean) / size, before they become integers;
-// and what stands between floats and operators of floats, as a window before RFFT2D, where integers
-// would round, and take a QUANTIZE and a DEQUANTIZE more. Not what gives results alone.
+// and what stands between floats and operators of floats, as a window before RFFT2D, or between
+// operators of floats and results, where integers would round, and take a QUANTIZE and a DEQUANTIZE
+// more; and any operator without weights before floats that takes fewer of these in float.
 // REQUIRES: `order` is topological.
 void LeaveFloat(std::span<Node* const> order, const LiteRanges& ranges, const IntegerFlags& flags,
                 absl::flat_hash_set<const Node*>& chosen);

@@ -78,7 +78,7 @@ class MaskReader {
     constexpr double kLessThanAStep = 11;
     if (e.node->NumUses(e.port) != 1 || !ranges_.contains(KeyOf(e))) return;
     Narrow(e);
-    Lift(e, static_cast<double>(RangeOf(e)->max) - kLessThanAStep);
+    if (const auto r = RangeOf(e)) Lift(e, static_cast<double>(r->max) - kLessThanAStep);
   }
 
   absl::flat_hash_set<const Node*> Choices() { return std::move(choices_); }
@@ -107,7 +107,8 @@ class MaskReader {
     const auto value = ConstantTensor(*e.node);
     if (!value) {
       const auto known = ranges_.find(KeyOf(e));
-      return known == ranges_.end() ? std::nullopt : std::optional(known->second);
+      if (known == ranges_.end() || !std::isfinite(known->second.max)) return std::nullopt;
+      return known->second;
     }
     if (value->dtype() != Dtype::kFloat || value->num_elements() == 0) return std::nullopt;
     const auto [low, high] = std::ranges::minmax(value->flat<float>());
@@ -204,7 +205,7 @@ class MaskReader {
 }  // namespace
 
 absl::flat_hash_set<const Node*> NarrowMaskedRanges(
-    const std::vector<Node*>& order, const absl::flat_hash_set<const Node*>& in_float,
+    std::span<Node* const> order, const absl::flat_hash_set<const Node*>& in_float,
     LiteRanges& ranges) {
   MaskReader reader(ranges);
   for (const Node* n : order) {

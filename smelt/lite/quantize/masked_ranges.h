@@ -3,7 +3,7 @@
 #ifndef SMELT_LITE_QUANTIZE_MASKED_RANGES_H_
 #define SMELT_LITE_QUANTIZE_MASKED_RANGES_H_
 
-#include <vector>
+#include <span>
 
 #include "absl/container/flat_hash_set.h"
 #include "smelt/lite/quantize/quantize.h"
@@ -16,7 +16,7 @@ namespace smelt {
 // Also narrows what EXP alone reads to what gives more than nothing beside the greatest result,
 // but of those `in_float`.
 absl::flat_hash_set<const Node*> NarrowMaskedRanges(
-    const std::vector<Node*>& order, const absl::flat_hash_set<const Node*>& in_float,
+    std::span<Node* const> order, const absl::flat_hash_set<const Node*>& in_float,
     LiteRanges& ranges);
 
 }  // namespace smelt

@@ -107,12 +107,10 @@ StatusOr<std::optional<FloatLayers>> QuantizeGraphs(LiteGraphs& graphs,
   LiteRanges ranges;
   if (measures || (integers && !samples.empty())) {
     ASSIGN_OR_RETURN(ranges, Calibrate(graphs, samples));
+    RETURN_IF_ERROR(CheckResults(*graphs.main, ranges));
   }
   if (flags.calibrate_only) {
-    for (Graph* graph : graphs.All()) {
-      RETURN_IF_ERROR(CheckRanges(*graph, ranges));
-      StateRanges(*graph, ranges);
-    }
+    for (Graph* graph : graphs.All()) StateRanges(*graph, ranges);
     return std::nullopt;
   }
   std::optional<FloatLayers> out;

@@ -132,6 +132,7 @@ class Writer {
   Status Build() {
     codes_.clear();
     left_.clear();
+    vectors_.clear();
     next_piece_ = 0;
     std::vector<Offset<tflite::SubGraph>> subgraphs;
     for (const LiteSubgraph& graph : model_.subgraphs) {
@@ -251,14 +252,31 @@ class Writer {
     return v.empty() ? Vector<T>() : b_.CreateVector(v);
   }
 
+  // Many tensors have one shape, and channels whose zero points are all 0: a file states equal
+  // vectors once.
+  template <typename T>
+  Vector<T> Shared(const std::vector<T>& v) {
+    std::string bytes(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T));
+    const auto [known, added] = vectors_.try_emplace({sizeof(T), std::move(bytes)});
+    if (added) known->second = b_.CreateVector(v).o;
+    return {known->second};
+  }
+  template <typename T>
+  Vector<T> SharedOrNone(const std::vector<T>& v) {
+    return v.empty() ? Vector<T>() : Shared(v);
+  }
+
   StatusOr<Offset<tflite::Tensor>> WriteTensor(const LiteTensor& tensor) {
     const std::optional<int8_t> type = LiteTypeOf(tensor.type);
     if (!type) return Unimplemented("a .tflite file has no type ", DtypeName(tensor.type));
     const LiteQuantization& q = tensor.quantization;
     Offset<tflite::QuantizationParameters> quantization;
     if (!q.empty()) {
-      const auto min = Maybe(q.min), max = Maybe(q.max), scale = Maybe(q.scale);
-      const auto zero_point = Maybe(q.zero_point);
+      const auto min = Maybe(q.min), max = Maybe(q.max);
+      // Those of channels stay apart: a reader's copies are bounded by the bytes that stand for
+      // them.
+      const auto scale = q.scale.size() == 1 ? Shared(q.scale) : Maybe(q.scale);
+      const auto zero_point = SharedOrNone(q.zero_point);
       auto kind = tflite::QuantizationDetails_NONE;
       Offset<void> details;
       if (q.blockwise) {
@@ -277,9 +295,9 @@ class Writer {
       quantization = tflite::CreateQuantizationParameters(b_, min, max, scale, zero_point, kind,
                                                           details, q.dimension);
     }
-    const auto shape = b_.CreateVector(tensor.shape);
+    const auto shape = Shared(tensor.shape);
     const auto name = b_.CreateString(tensor.name);
-    const auto signature = Maybe(tensor.shape_signature);
+    const auto signature = SharedOrNone(tensor.shape_signature);
     const auto sparsity = tensor.sparsity == nullptr ? Offset<tflite::SparsityParameters>()
                                                      : WriteSparsity(*tensor.sparsity);
     Align();
@@ -379,6 +397,8 @@ class Writer {
   std::vector<Piece> pieces_;
   std::vector<Left> left_;  // in the order of building
   size_t next_piece_ = 0;
+  // By the size of an element and the bytes: where the vector begins, from the end.
+  absl::flat_hash_map<std::pair<size_t, std::string>, flatbuffers::uoffset_t> vectors_;
   // (op, custom, version) in the order of their first use.
   std::map<std::tuple<std::string, bool, int32_t>, uint32_t> codes_;
 };
