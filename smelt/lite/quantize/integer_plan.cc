@@ -1,6 +1,7 @@
 #include "smelt/lite/quantize/integer_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "smelt/graph/constant.h"
 #include "smelt/lite/quantize/agreed_scales.h"
@@ -12,6 +13,26 @@
 #include "smelt/lite/quantize/variables.h"
 
 namespace smelt {
+
+namespace {
+
+// XNNPACK, by which LiteRT runs convolutions and dense layers, refuses the file where a sum of
+// integers stands for more steps of the result.
+bool SumsFit(const Node& n, float from, float to) {
+  constexpr double kMostSteps = 256;
+  const auto weights = ConstantTensor(*n.input(FindQuantizedOp(n.op_name())->first_weights).node);
+  if (!weights || weights->dtype() != Dtype::kFloat) return true;
+  double most = 0;
+  for (const float v : weights->flat<float>()) {
+    most = std::max(most, std::abs(static_cast<double>(v)));
+  }
+  const double scale = most / kInt8Format.high;
+  // What is not finite is an error elsewhere.
+  return !std::isfinite(most) ||
+         static_cast<double>(from) * scale < kMostSteps * static_cast<double>(to);
+}
+
+}  // namespace
 
 const IntegerFormat& FormatOf(const IntegerFlags& flags) {
   return flags.int16 ? kInt16Format : flags.uint8 ? kUint8Format : kInt8Format;
@@ -127,6 +148,9 @@ float IntegerPlan::ScaleOf(Endpoint e) {
 
 bool IntegerPlan::ScalesFit(const Node& n) {
   if (n.Is(kComparisons)) return HasSmallScales(n);
+  if (FindQuantizedOp(n.op_name())->channels >= 0 && !flags.int16 && !flags.only_integer) {
+    return SumsFit(n, ParamsAt(n.input(FirstActivation(n))).scale, params.at({&n, 0}).scale);
+  }
   if (!IsScaledPair(n.op_name())) return true;
   return PairScalesFit(n.op_name(), flags.int16, ScaleOf(n.input(0)), ScaleOf(n.inputs().back()),
                        params.at({&n, 0}).scale);
