@@ -15,8 +15,8 @@ def step(d, f, x, y, shape, dtype):
     return f.op(op, [x, y] if op in STEPS[:5] else [x], [f.tensor(shape, dtype)], table)
 
 
-def body(d, name, shapes, dtype, same=True):
-    """A subgraph of tensors of these shapes, which gives as many. `same`: it gives each a shape that it had."""
+def body(d, name, shapes, dtype):
+    """A subgraph of tensors of these shapes, which gives as many."""
     f = d.lite.sub(name)
     x = [f.input(s, dtype) for s in shapes]
     out = list(x)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Drawn .tflite operators in LiteRT and in smelt: lite_drawn_test.py SMELT [--seed N] [--count N] [--only FAMILY[:CASE]] [--keep FOLDER] [--refused]
 
-A file of one operator each: its types, scales, zero points, shapes and options are drawn (lite_drawers.py, lite_drawn_movement.py; lite_drawn_graphs.py: some in a row), always the same for a seed. Integers are those of LiteRT by default (XNNPACK
-where that runs the operator), bit for bit. What LiteRT refuses is counted; what it runs, smelt must run. --refused: also prints what LiteRT refuses and smelt runs; --keep: keeps the files of failures."""
+A file of one operator each: its types, scales, zero points, shapes and options are drawn (lite_drawers.py, lite_drawn_movement.py, lite_drawn_more.py; lite_drawn_recurrent.py: what is kept between calls; lite_drawn_control.py: several subgraphs; lite_drawn_graphs.py: some in a row), always the same for a seed. Integers are those of LiteRT by default (XNNPACK
+where that runs the operator), bit for bit. What LiteRT refuses is counted; what it runs, smelt must run. --refused: also prints what LiteRT refuses, "LiteRT alone" where smelt runs it; --keep: keeps the files of failures."""
 import argparse
 import collections
 import os
