@@ -202,6 +202,24 @@ for combiner in 0, 1, 2:
         y = m.op("EMBEDDING_LOOKUP_SPARSE", given, [m.tensor(shape[:-1] + [2, 3], "float32")], "EmbeddingLookupSparseOptions", combiner=combiner)
         run(f"embedding_lookup_sparse_{combiner}_{len(shape)}", m, [y], np.int32(ids), values([len(ids)], "float32"))
 
+# ---- what TensorFlow's op of the name does otherwise
+
+m = Lite()
+x = m.input([2, 3], "bool")
+y = m.op("BITCAST", [x], [m.tensor([2, 3], "uint8")], "BitcastOptions")
+run("bitcast_bool", m, [y], values([2, 3], "bool"))
+for shape, lengths in ([2, 3, 5], [4, 8]), ([7, 4], [4, 16]), ([3, 3], [2, 2]):
+    m = Lite()
+    x = m.input(shape, "float32")
+    y = m.op("RFFT2D", [x, m.const(np.int32(lengths))], [m.tensor([*shape[:-2], lengths[0], lengths[1] // 2 + 1], "complex64")], "Rfft2dOptions")
+    run(f"rfft2d_{shape}_{lengths}", m, [y], values(shape, "float32"))
+for sigma in 0.0, 0.3:  # an overlap drops a box, though it lowers scores already
+    m = Lite()
+    given = [m.input([3, 4], "float32"), m.input([3], "float32"), *(m.const(v) for v in (np.int32(3), np.float32(0.4), np.float32(0.1), np.float32(sigma)))]
+    y = [m.tensor([3], "int32"), m.tensor([3], "float32"), m.tensor([], "int32")]
+    m.op("NON_MAX_SUPPRESSION_V5", given, y, "NonMaxSuppressionV5Options")
+    run(f"suppression_{sigma}", m, y, np.float32([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 0.7, 1, 1.7]]), np.float32([0.9, 0.8, 0.7]))
+
 # ---- a sparse constant: rows of what is not zero
 
 for dtype in "float32", "int8", "float16":

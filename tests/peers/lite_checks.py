@@ -39,6 +39,33 @@ def smelt(name, data, inputs, key="serving_default", flags=()):
     return {p.stem: np.load(p, allow_pickle=True) for p in (folder / "out").glob("*.npy")}
 
 
+def smelt_calls(name, data, calls, key="serving_default"):
+    """The answers to calls one behind another, which find what the file keeps; or a text."""
+    import tensorflow as tf
+    from tensorflow_serving.apis import prediction_log_pb2
+    folder = work / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.tflite").write_bytes(data)
+    with tf.io.TFRecordWriter(str(folder / "asked")) as log:
+        for inputs in calls:
+            entry = prediction_log_pb2.PredictionLog()
+            entry.predict_log.request.model_spec.signature_name = key
+            for k, v in inputs.items():
+                entry.predict_log.request.inputs[k].CopyFrom(tf.make_tensor_proto(v))
+            log.write(entry.SerializeToString())
+    code, text = call("replay", folder / "model.tflite", "--log", folder / "asked", "--record", folder / "said")
+    answers = []
+    if (folder / "said").exists():
+        for record in tf.data.TFRecordDataset(str(folder / "said")).as_numpy_iterator():
+            outputs = prediction_log_pb2.PredictionLog.FromString(record).predict_log.response.outputs
+            answers.append({k: tf.make_ndarray(v) for k, v in outputs.items()})
+    if len(answers) == len(calls) and all(answers):
+        return answers
+    # Nothing was recorded to compare with, so that replay counts a failure as equal.
+    said = smelt(name, data, calls[0], key)
+    return said if isinstance(said, str) else text.strip()[-600:]
+
+
 def difference(got, want, steps, tolerance):
     if isinstance(got, str):
         return got or "no answer"

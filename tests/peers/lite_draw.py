@@ -19,6 +19,7 @@ class Draw:
     def __init__(self, *seed):
         self.random = np.random.default_rng(seed)
         self.lite, self.given, self.made, self.about = Lite(), [], [], []
+        self.later = []  # inputs of calls behind the first
         self.tolerance = 1e-5
 
     def int(self, low, high):
@@ -81,9 +82,23 @@ class Draw:
         self.made.append(self.lite.tensor(shape, dtype, **quant))
         return self.made[-1]
 
-    def op(self, op, inputs, outputs, version=1, **fields):
-        self.about.insert(0, op + "".join(f" {k}={v}" for k, v in fields.items()))
-        return self.lite.op(op, inputs, outputs, options_of(op), version=version, **fields)
+    def state(self, shape, dtype="float32", **quant):
+        """What the operator keeps between calls."""
+        return self.lite.tensor(shape, dtype, variable=True, **quant)
+
+    def repeat(self, calls):
+        """So many calls, the later ones of the same numbers in other places."""
+        self.about.append(f"{calls} calls")
+        for _ in range(calls - 1):
+            self.later.append([self.random.permutation(v.ravel()).reshape(v.shape) for v in self.given])
+
+    def calls(self):
+        return [{f"x{i}": v for i, v in enumerate(given)} for given in (self.given, *self.later)]
+
+    def op(self, op, inputs, outputs, version=1, table=None, intermediates=None, **fields):
+        left_out = [i for i, t in enumerate(inputs) if t == -1]
+        self.about.insert(0, op + "".join(f" {k}={v}" for k, v in fields.items()) + (f" without {left_out}" if left_out else ""))
+        return self.lite.op(op, inputs, outputs, table or options_of(op), version=version, intermediates=intermediates, **fields)
 
     def bytes(self):
         return self.lite.bytes(self.made)

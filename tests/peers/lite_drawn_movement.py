@@ -216,7 +216,7 @@ def makes(d):
         dtype = d.pick("float32", "int32", "int64")
         start, step = d.int(-5, 5), d.pick(1, 2, 3, -1, -2)
         limits = [np.array(v, dtype) for v in (start, start + step * d.int(0, 7) + d.int(0, 1), step)]
-        d.op(op, [d.either(v, 0.4) for v in limits], [d.output((-1,), dtype)])
+        d.op(op, [d.either(v, 0.4) for v in limits], [d.output((0,), dtype)])
     elif op == "FILL":
         d.op(op, [d.either(np.array(shape, d.pick(np.int32, np.int64)), 0.5), d.either(d.values((), dtype), 0.5, **quant)], [d.output(shape, dtype, **quant)])
     elif op == "SHAPE":

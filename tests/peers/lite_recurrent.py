@@ -20,11 +20,13 @@ def normal(*shape):
 
 
 def weights(m, shape, hybrid):
+    """`hybrid`: of int8; "old": which the file says is uint8."""
     w = normal(*shape)
     if not hybrid:
         return m.const(w)
     scale = float(np.abs(w).max()) / 127
-    return m.const(np.clip(np.round(w / scale), -127, 127).astype(np.int8), scale=scale, zero=0)
+    steps = np.clip(np.round(w / scale), -127, 127).astype(np.int8)
+    return m.const(steps.view(np.uint8) if hybrid == "old" else steps, scale=scale, zero=0)
 
 
 def run(name, m, outputs, inputs):
@@ -42,7 +44,7 @@ def direction(m, depth, cells, outputs, hybrid, coupled, peephole, projected, di
     return out + ([weights(m, (outputs, cells), hybrid), m.const(normal(outputs))] if projected else [-1, -1])
 
 
-def lstm(name, time_major=True, hybrid=False, coupled=False, peephole=False, projected=False, norm=False, clip=0.0, step=False, diagonal=False, both=False, merge=False, aux=None, asymmetric=False,
+def lstm(name, time_major=True, hybrid=False, coupled=False, peephole=False, projected=False, norm=False, clip=0.0, step=False, diagonal=False, both=False, merge=False, aux=None, asymmetric=False, activation=TANH,
          steps=5, batch=3, depth=6, cells=7):
     m = Lite()
     outputs = 5 if projected else cells
@@ -52,7 +54,7 @@ def lstm(name, time_major=True, hybrid=False, coupled=False, peephole=False, pro
     data = [normal(*shape)]
     one = direction(m, depth, cells, outputs, hybrid, coupled, peephole, projected, diagonal)
     state = lambda n: m.tensor((batch, n), "float32", variable=True)
-    fields = dict(fusedActivationFunction=TANH, cellClip=clip, projClip=clip, asymmetricQuantizeInputs=asymmetric)
+    fields = dict(fusedActivationFunction=activation, cellClip=clip, projClip=clip, asymmetricQuantizeInputs=asymmetric)
     if not both:
         inputs = [x] + one + [state(outputs), state(cells)]
         inputs += [-1 if coupled and g == 0 else m.const(1 + normal(cells)) for g in range(4)] if norm else [-1] * 4
@@ -88,6 +90,9 @@ for step in True, False:
             lstm(f"large_{kind}", hybrid=hybrid, steps=40, batch=2, depth=33, cells=70)
         if hybrid:
             lstm(f"asymmetric_{kind}", step=step, hybrid=True, asymmetric=True)
+    for activation in 1, 2, 3, 5:
+        lstm(f"activation_{activation}", step=step, activation=activation)
+    lstm("old_weights", step=step, hybrid="old", peephole=True, projected=True)
 lstm("diagonal_float", diagonal=True)
 for hybrid in False, True:
     kind = "hybrid" if hybrid else "float"
@@ -153,9 +158,37 @@ y = [m.tensor((2, 7), "float32"), m.tensor((2, 7), "float32"), m.tensor((2, 13),
 m.op("LSTM", [x, h, m.const(normal(28, 13)), m.const(normal(28)), c], y, "LSTMOptions", version=2, kernelType=1, fusedActivationFunction=TANH)
 run("basic_lstm", m, y[:2], [normal(2, 6), normal(2, 7), normal(2, 7)])
 
-for hybrid in False, True:
-    kind = "hybrid" if hybrid else "float"
-    for activation in 0, 1, 3, 4:
+def uint8_lstm(name, batch, depth, cells):
+    """The basic kernel in integers; its scales are those that it takes."""
+    m = Lite()
+    row, state = {"scale": 1 / 128, "zero": 128}, {"scale": 1 / 2048, "zero": 0}
+    steps = lambda *shape: random.integers(0, 256, shape).astype(np.uint8)
+    given = [steps(batch, depth), steps(batch, cells), random.integers(-9000, 9000, (batch, cells)).astype(np.int16)]
+    x, h = m.input((batch, depth), "uint8", **row), m.input((batch, cells), "uint8", **row)
+    w = m.const(steps(4 * cells, depth + cells), scale=0.01, zero=120)
+    bias = m.const(random.integers(-2000, 2000, 4 * cells).astype(np.int32), scale=0.01 / 128, zero=0)
+    c = m.input((batch, cells), "int16", **state)
+    y = [m.tensor((batch, cells), "uint8", **row), m.tensor((batch, cells), "int16", **state), m.tensor((batch, depth + cells), "uint8", **row), m.tensor((batch, 4 * cells), "int16", scale=1 / 4096, zero=0)]
+    m.op("LSTM", [x, h, w, bias, c], y, "LSTMOptions", version=2, kernelType=1, fusedActivationFunction=TANH)
+    run(f"basic_lstm_{name}", m, y[:2], given)
+
+
+uint8_lstm("uint8", 2, 8, 8)
+uint8_lstm("uint8_row", 1, 24, 16)
+
+for rank in 1, 2:
+    for bias in False, True:
+        m = Lite()
+        x = m.input((3, 6), "int8", scale=0.03, zero=-11)
+        y = m.tensor((3, 4), "int8", scale=0.02, zero=7)
+        inputs = [x, m.const(random.integers(-127, 128, (4 * rank, 6)).astype(np.int8), scale=0.01, zero=0), m.const(random.integers(-9000, 9000, (4 * rank, 5)).astype(np.int16), scale=3e-5, zero=0)]
+        inputs += [m.const(random.integers(-900, 900, 4).astype(np.int32), scale=3e-5 * 1e-3, zero=0) if bias else -1, m.tensor((3, 20 * rank), "int16", scale=1e-3, zero=0, variable=True)]
+        m.op("SVDF", inputs, [y], "SVDFOptions", rank=rank, fusedActivationFunction=1)
+        run(f"integer_svdf_{rank}_{bias}", m, [y], [random.integers(-128, 128, (3, 6)).astype(np.int8)])
+
+for hybrid in False, True, "old":
+    kind = {False: "float", True: "hybrid"}.get(hybrid, hybrid)
+    for activation in range(6):
         m = Lite()
         x = m.input((3, 6), "float32")
         y = m.tensor((3, 7), "float32")

@@ -24,7 +24,9 @@ struct NmsProblem {
   float threshold = 0;
   float score_threshold = 0;
   float sigma = 0;  // above 0: overlaps lower scores (soft NMS)
-  Tensor scores;    // float
+  // LiteRT's: an overlap of the threshold drops a box, whether it lowers scores or not.
+  bool drops_at_threshold = false;
+  Tensor scores;  // float
 
   float Round(float x) const { return half ? static_cast<float>(Half(x)) : x; }
 };
@@ -71,7 +73,7 @@ StatusOr<NmsResult> SuppressBoxes(const NmsProblem& p, const Step& step,
     for (size_t j = r.indices.size(); j > next.compared; --j) {
       const float overlap = p.Round(overlap_of(next.box, r.indices[j - 1]));
       next.score = p.Round(next.score * NmsWeight(p, scale, overlap));
-      dropped = !soft && overlap > p.threshold;
+      dropped = p.drops_at_threshold ? overlap >= p.threshold : !soft && overlap > p.threshold;
       if (dropped || next.score <= p.score_threshold) break;
     }
     next.compared = r.indices.size();
@@ -146,6 +148,7 @@ template <int kVersion>
 Status RunNms(OpContext& ctx) {
   const Tensor& boxes = ctx.input(0);
   NmsProblem p;
+  p.drops_at_threshold = ctx.node().Bool("_drops_at_threshold");
   p.score_threshold =
       ctx.input(1).dtype() == Dtype::kHalf ? -65504.0f : std::numeric_limits<float>::lowest();
   RETURN_IF_ERROR(CheckNmsScalar(ctx.input(2), "max_output_size", kVersion == 3));

@@ -6,29 +6,12 @@
 namespace smelt::lite {
 namespace {
 
-// Numbers of 16 bits, `Q(k)` in comments: k bits before the point, 15 - k behind it. Sums wrap,
-// products are rounded half away from zero.
-constexpr int16_t kMost = 32767, kLeast = -32768;
+// `Q(k)` in comments: k bits before the point, 15 - k behind it. Sums wrap.
+constexpr int16_t kMost = std::numeric_limits<int16_t>::max();
+constexpr int16_t kLeast = std::numeric_limits<int16_t>::min();
 constexpr int16_t kOne = kMost;  // of Q0
 
 int16_t Wrap(int32_t x) { return static_cast<int16_t>(static_cast<uint16_t>(x)); }
-
-// Q(i) times Q(k) is Q(i + k).
-int16_t Product(int16_t a, int16_t b) {
-  if (a == kLeast && b == kLeast) return kMost;
-  const int32_t ab = int32_t{a} * b;
-  return static_cast<int16_t>((ab + (ab >= 0 ? 1 << 14 : 1 - (1 << 14))) / (1 << 15));
-}
-
-// x * 2^by; what is too large saturates.
-int16_t Raised(int16_t x, int by) {
-  const int32_t most = (1 << (15 - by)) - 1;
-  if (x > most) return kMost;
-  if (x < -most) return kLeast;
-  return static_cast<int16_t>(x * (1 << by));
-}
-
-int16_t Lowered(int16_t x, int by) { return static_cast<int16_t>(DividedByPower(x, by)); }
 
 int16_t Constant(double x, int integer_bits) {
   const double raw = std::round(std::ldexp(x, 31 - integer_bits));
@@ -40,10 +23,10 @@ int16_t ExpOfQuarter(int16_t a) {
   static const int16_t kAtEighth = Constant(std::exp(-0.125), 0);
   static const int16_t kThird = Constant(1.0 / 3, 0);
   const int16_t x = Wrap(a + (1 << 12));
-  const int16_t x2 = Product(x, x), x3 = Product(x2, x), x4 = Product(x2, x2);
-  const int16_t higher = Wrap(Product(Wrap(Lowered(x4, 2) + x3), kThird) + x2);
-  const int16_t terms = Wrap(x + Lowered(higher, 1));
-  const int32_t sum = kAtEighth + Product(kAtEighth, terms);
+  const int16_t x2 = FixedProduct(x, x), x3 = FixedProduct(x2, x), x4 = FixedProduct(x2, x2);
+  const int16_t higher = Wrap(FixedProduct(Wrap(FixedLowered(x4, 2) + x3), kThird) + x2);
+  const int16_t terms = Wrap(x + FixedLowered(higher, 1));
+  const int32_t sum = kAtEighth + FixedProduct(kAtEighth, terms);
   return static_cast<int16_t>(std::clamp<int32_t>(sum, kLeast, kMost));
 }
 
@@ -53,11 +36,11 @@ int16_t ExpOfNegative(int16_t a, int bits) {
   const int fraction = 15 - bits;
   const auto quarter = static_cast<int16_t>(1 << (fraction - 2));
   const int16_t part = Wrap((a & (quarter - 1)) - quarter);
-  int16_t out = ExpOfQuarter(Raised(part, bits));
+  int16_t out = ExpOfQuarter(FixedRaised(part, bits));
   const int16_t rest = Wrap(part - a);
   for (int power = -2; power <= 4 && power < bits; ++power) {
     if ((rest & (1 << (fraction + power))) == 0) continue;
-    out = Product(out, Constant(std::exp(-std::ldexp(1.0, power)), 0));
+    out = FixedProduct(out, Constant(std::exp(-std::ldexp(1.0, power)), 0));
   }
   if (bits > 5 && a < -(1 << (fraction + 5))) out = 0;
   return a == 0 ? kOne : out;
@@ -67,10 +50,10 @@ int16_t ExpOfNegative(int16_t a, int bits) {
 int16_t TwiceInverseOfOnePlus(int16_t x) {
   static const int16_t kFirst = Constant(48.0 / 17, 2), kSlope = Constant(-32.0 / 17, 2);
   const auto half = static_cast<int16_t>((int32_t{x} + kOne + 1) / 2);
-  int16_t y = Wrap(kFirst + Product(half, kSlope));
+  int16_t y = Wrap(kFirst + FixedProduct(half, kSlope));
   for (int i = 0; i < 3; ++i) {
-    const int16_t missing = Wrap((1 << 13) - Product(half, y));
-    y = Wrap(y + Raised(Product(y, missing), 2));
+    const int16_t missing = Wrap((1 << 13) - FixedProduct(half, y));
+    y = Wrap(y + FixedRaised(FixedProduct(y, missing), 2));
   }
   return y;
 }
@@ -80,7 +63,7 @@ int16_t Negative(int16_t x) { return Wrap(-x); }
 int16_t Sigmoid(int16_t x) {
   if (x == 0) return 1 << 14;
   const int16_t positive = x > 0 ? x : Negative(x);
-  const int16_t y = Raised(TwiceInverseOfOnePlus(ExpOfNegative(Negative(positive), 3)), 1);
+  const int16_t y = FixedRaised(TwiceInverseOfOnePlus(ExpOfNegative(Negative(positive), 3)), 1);
   return x > 0 ? y : Wrap(kOne - y);
 }
 
@@ -89,7 +72,7 @@ int16_t Tanh(int16_t x, int bits) {
   const int16_t negative = x < 0 ? x : Negative(x);
   // The same bits read as twice the number.
   const int16_t inverse = TwiceInverseOfOnePlus(ExpOfNegative(negative, bits + 1));
-  const int16_t y = Raised(Wrap(inverse - (1 << 13)), 2);
+  const int16_t y = FixedRaised(Wrap(inverse - (1 << 13)), 2);
   return x < 0 ? Negative(y) : y;
 }
 

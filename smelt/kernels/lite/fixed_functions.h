@@ -21,6 +21,25 @@ const FixedTable& SigmoidTable();
 inline constexpr int kMostTanhBits = 6;
 const FixedTable& TanhTable(int integer_bits);
 
+// Numbers of 16 bits, of which some stand behind the point.
+// With i and k bits before it, the product has i + k; halves are rounded away from zero.
+inline int16_t FixedProduct(int16_t a, int16_t b) {
+  constexpr int16_t kLeast = std::numeric_limits<int16_t>::min();
+  if (a == kLeast && b == kLeast) return std::numeric_limits<int16_t>::max();
+  const int32_t ab = int32_t{a} * b;
+  return static_cast<int16_t>((ab + (ab >= 0 ? 1 << 14 : 1 - (1 << 14))) / (1 << 15));
+}
+// x * 2^by; what is too large saturates.
+inline int16_t FixedRaised(int16_t x, int by) {
+  const int32_t most = (1 << (15 - by)) - 1;
+  if (x > most) return std::numeric_limits<int16_t>::max();
+  if (x < -most) return std::numeric_limits<int16_t>::min();
+  return static_cast<int16_t>(x * (1 << by));
+}
+inline int16_t FixedLowered(int16_t x, int by) {
+  return static_cast<int16_t>(DividedByPower(x, by));
+}
+
 // 1 / sqrt(x), of an integer.
 Factor InverseRoot(int32_t x);
 

@@ -51,6 +51,11 @@ QuantizedRow QuantizeRow(const float* x, int64_t n, bool asymmetric, int8_t* ste
   return out;
 }
 
+const int8_t* StepsOf(const Tensor& t) {
+  if (t.dtype() != Dtype::kInt8 && t.dtype() != Dtype::kUint8) return nullptr;
+  return static_cast<const int8_t*>(t.raw());
+}
+
 StatusOr<GateProduct> GateProduct::Make(std::span<const Gate> gates, bool asymmetric) {
   GateProduct p;
   const Tensor& first = *gates[0].weights;
@@ -61,7 +66,7 @@ StatusOr<GateProduct> GateProduct::Make(std::span<const Gate> gates, bool asymme
                              g.weights->shape().ToString());
     }
   }
-  const bool narrow = first.dtype() == Dtype::kInt8;
+  const bool narrow = StepsOf(first) != nullptr;
   if (first.rank() < 1 || first.rank() > 2 || (narrow && first.rank() != 2)) {
     return InvalidArgument("weights of a gate have the shape ", first.shape().ToString());
   }
@@ -76,7 +81,7 @@ StatusOr<GateProduct> GateProduct::Make(std::span<const Gate> gates, bool asymme
   if (narrow) {
     if (p.depth_ > kMostDepth) return Unimplemented("sums of ", p.depth_, " products");
     for (const Gate& g : gates) {
-      const int8_t* w = g.weights->data<int8_t>();
+      const int8_t* w = StepsOf(*g.weights);
       p.rows_.insert(p.rows_.end(), w, w + g.weights->num_elements());
       p.scales_.push_back(g.scale);
       for (int64_t u = 0; u < p.units_; ++u) {

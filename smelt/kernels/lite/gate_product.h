@@ -9,8 +9,8 @@
 
 namespace smelt::lite {
 
-// Weights of float; or of int8 with one scale each beside rows of float, which are quantized row by
-// row as TensorFlow Lite's hybrid kernels do. Immutable once made.
+// Weights of float; or of int8 (StepsOf) with one scale each beside rows of float, which are
+// quantized row by row as TensorFlow Lite's hybrid kernels do. Immutable once made.
 class GateProduct {
  public:
   // Weights [units, depth] of one gate, or [units] of a diagonal matrix.
@@ -40,6 +40,9 @@ class GateProduct {
   std::vector<int32_t> totals_;  // of each of these rows
   std::vector<float> scales_;    // of each gate
 };
+
+// The numbers of a tensor of int8, or of uint8, as old files say of the same bytes; nullptr: none.
+const int8_t* StepsOf(const Tensor& t);
 
 // x[i] = steps[i] * scale - zero * scale, as TensorFlow Lite quantizes rows of float: to
 // [-127, 127] about 0, or `asymmetric` to all of int8 with a zero point.

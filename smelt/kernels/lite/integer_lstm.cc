@@ -160,6 +160,9 @@ StatusOr<std::shared_ptr<const IntegerLstm>> IntegerLstm::Make(const OpContext& 
       std::ldexp(1.0, -15) / static_cast<double>(hidden) * std::ldexp(1.0, -15))));
   c->projects_ = Present(ctx, p.projection) != nullptr;
   if (c->projects_) {
+    // LiteRT's steps before a projection are about the other side of 0, which decides what
+    // saturates.
+    c->hidden_zero_ = -c->hidden_zero_;
     const float scale = InputAffine(node, p.projection).scale();
     ASSIGN_OR_RETURN(
         c->projection_,

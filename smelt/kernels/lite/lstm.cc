@@ -51,7 +51,7 @@ struct SequenceState final : KernelState {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareLstmSequence(const Node& node) {
   auto s = std::make_unique<SequenceState>();
-  s->options = {.activation = RecurrentActivation(node),
+  s->options = {.activation = RecurrentActivationOf(node),
                 .cell_clip = node.Float("cell_clip"),
                 .proj_clip = node.Float("proj_clip"),
                 .asymmetric = node.Bool("asymmetric_quantize_inputs")};
@@ -249,6 +249,105 @@ std::string DeclineTwoLstms(const Node& node) {
   return DeclineLstm(node, 39, 4, node.Bool("merge_outputs") ? 1 : 2);
 }
 
+// ---- the basic kernel, on uint8 with a cell of int16: states are inputs and outputs. That on
+// floats is made of ops (lite/lower/recurrent.cc).
+
+// Of what goes in and comes out, whatever the file says of its scales.
+constexpr int32_t kRowZero = 128;
+constexpr int kGateBits = 3, kStateBits = 4;  // before the point
+
+struct BasicLstmState final : KernelState {
+  int32_t weight_zero = 0;
+  Factor factor;  // of sums, to gates with 12 bits behind the point
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareBasicLstm(const Node& node) {
+  auto s = std::make_unique<BasicLstmState>();
+  const Affine weights = InputAffine(node, 2), bias = InputAffine(node, 3);
+  if (weights.scales.size() != 1 || bias.scales.size() != 1) {
+    return InvalidArgument("its weights or their bias have no scale of their own");
+  }
+  const float state = OutputAffine(node, 1).scale();
+  if (state != std::ldexp(1.0f, kStateBits - 15)) {
+    return Unimplemented("its cell state has the scale ", state);
+  }
+  s->weight_zero = weights.zero();
+  s->factor = FactorOf(4096 * static_cast<double>(bias.scale()));
+  return s;
+}
+
+Status RunBasicLstm(OpContext& ctx) {
+  const auto& s = ctx.state<BasicLstmState>();
+  const Tensor &x = ctx.input(0), &h = ctx.input(1), &w = ctx.input(2), &bias = ctx.input(3),
+               &cell = ctx.input(4);
+  const bool matrices = x.rank() == 2 && h.rank() == 2 && w.rank() == 2;
+  const int64_t batch = matrices ? x.dim(0) : 0, cells = matrices ? h.dim(1) : 0;
+  const int64_t depth = matrices ? x.dim(1) + cells : 0;
+  if (!matrices || h.dim(0) != batch || !(w.shape() == Shape({4 * cells, depth})) ||
+      !(bias.shape() == Shape({4 * cells})) || !(cell.shape() == h.shape())) {
+    return InvalidArgument("its inputs are ", x.shape().ToString(), ", ", h.shape().ToString(),
+                           ", ", w.shape().ToString(), ", ", bias.shape().ToString(), ", ",
+                           cell.shape().ToString());
+  }
+  ASSIGN_OR_RETURN(Tensor * answer, ctx.Allocate(0, h.shape()));
+  ASSIGN_OR_RETURN(Tensor * kept, ctx.Allocate(1, h.shape()));
+  ASSIGN_OR_RETURN(Tensor * joined, ctx.Allocate(2, Shape({batch, depth})));
+  ASSIGN_OR_RETURN(Tensor * gates, ctx.Allocate(3, Shape({batch, 4 * cells})));
+  const FixedTable &sigmoid = SigmoidTable(), &tanh = TanhTable(kGateBits);
+  const auto saturated = [](int32_t x) {
+    return static_cast<int16_t>(std::clamp(x, -32768, 32767));
+  };
+  for (int64_t b = 0; b < batch; ++b) {
+    auto* row = joined->data<uint8_t>() + b * depth;
+    std::copy_n(h.data<uint8_t>() + b * cells, cells,
+                std::copy_n(x.data<uint8_t>() + b * (depth - cells), depth - cells, row));
+    auto* gate = gates->data<int16_t>() + b * 4 * cells;
+    for (int64_t u = 0; u < 4 * cells; ++u) {
+      const auto* weights = w.data<uint8_t>() + u * depth;
+      auto sum = static_cast<uint32_t>(bias.data<int32_t>()[u]);
+      for (int64_t i = 0; i < depth; ++i) {
+        sum += static_cast<uint32_t>((weights[i] - s.weight_zero) * (row[i] - kRowZero));
+      }
+      gate[u] = saturated(TimesUp(static_cast<int32_t>(sum), s.factor));
+    }
+    // Gates lie side by side: input, what is new, forget, output.
+    for (int64_t c = 0; c < cells; ++c) {
+      const int64_t at = b * cells + c;
+      const int16_t fresh = FixedProduct(At(sigmoid, gate[c]), At(tanh, gate[cells + c]));
+      const int16_t left = FixedProduct(At(sigmoid, gate[2 * cells + c]), cell.data<int16_t>()[at]);
+      const int16_t state = saturated(FixedLowered(fresh, kStateBits) + left);
+      const int16_t out = FixedProduct(At(sigmoid, gate[3 * cells + c]),
+                                       At(tanh, FixedRaised(state, kStateBits - kGateBits)));
+      kept->data<int16_t>()[at] = state;
+      answer->data<uint8_t>()[at] =
+          static_cast<uint8_t>(kRowZero + std::clamp<int32_t>(FixedLowered(out, 8), -128, 127));
+    }
+  }
+  return OkStatus();
+}
+
+std::string DeclineBasicLstm(const Node& node) {
+  if (node.String("kernel_type", "FULL") != "BASIC") return "it is a full LSTM";
+  if (node.num_inputs() != 5 || node.num_outputs() != 4) {
+    return absl::StrCat("it has ", node.num_inputs(), " inputs and ", node.num_outputs(),
+                        " outputs");
+  }
+  constexpr Dtype kIn[] = {Dtype::kUint8, Dtype::kUint8, Dtype::kUint8, Dtype::kInt32,
+                           Dtype::kInt16};
+  constexpr Dtype kOut[] = {Dtype::kUint8, Dtype::kInt16, Dtype::kUint8, Dtype::kInt16};
+  for (size_t i = 0; i < std::size(kIn); ++i) {
+    if (node.input_types[i] != kIn[i]) {
+      return absl::StrCat("its input ", i, " is ", DtypeName(node.input_types[i]));
+    }
+  }
+  for (size_t i = 0; i < std::size(kOut); ++i) {
+    if (node.output_types[i] != kOut[i]) {
+      return absl::StrCat("its output ", i, " is ", DtypeName(node.output_types[i]));
+    }
+  }
+  return "";
+}
+
 constexpr Kernel kLiteLstmTable[] = {
     {"tfl.lstm", "", kAnyType, "lite:lstm", RunLstm, PrepareLstmSequence, DeclineOneLstm},
     {"tfl.unidirectional_sequence_lstm", "", kAnyType, "lite:sequence_lstm", RunUnidirectional,
@@ -257,6 +356,7 @@ constexpr Kernel kLiteLstmTable[] = {
      DeclineIntegerLstm},
     {"tfl.unidirectional_sequence_lstm", "", kAnyType, "lite:integer_sequence_lstm", RunIntegerLstm,
      PrepareIntegerLstm, DeclineIntegerLstm},
+    {"tfl.lstm", "", kAnyType, "lite:basic_lstm", RunBasicLstm, PrepareBasicLstm, DeclineBasicLstm},
     {"tfl.bidirectional_sequence_lstm", "", kAnyType, "lite:bidirectional_lstm", RunBidirectional,
      PrepareLstmSequence, DeclineTwoLstms},
 };

@@ -31,12 +31,11 @@ StatusOr<std::vector<float>> VectorOf(const OpContext& ctx, int i, int64_t n) {
     out.assign(t->data<float>(), t->data<float>() + n);
     return out;
   }
-  if (t->dtype() != Dtype::kInt8) {
-    return Unimplemented("input ", i, " is ", DtypeName(t->dtype()));
-  }
+  const int8_t* steps = StepsOf(*t);
+  if (steps == nullptr) return Unimplemented("input ", i, " is ", DtypeName(t->dtype()));
   const float scale = InputAffine(ctx.node(), i).scale();
   for (int64_t k = 0; k < n; ++k) {
-    out.push_back(static_cast<float>(t->data<int8_t>()[k]) * scale);
+    out.push_back(static_cast<float>(steps[k]) * scale);
   }
   return out;
 }
@@ -51,8 +50,6 @@ StatusOr<GateProduct> ProductOf(const OpContext& ctx, int at, int first, bool as
   }
   return GateProduct::Make(gates, asymmetric);
 }
-
-void Apply(UnaryF32 fn, float* x, int64_t n) { Isa().unary[static_cast<int>(fn)](x, x, n, 0); }
 
 void Clip(float limit, float* x, int64_t n) {
   if (!(limit > 0)) return;
@@ -132,7 +129,8 @@ void LstmCell::FinishGate(int gate, const float* cell, float* values, LstmRanges
       values[i] = static_cast<float>(normal) * norm_[g][i] + (bias_[g].empty() ? 0 : bias_[g][i]);
     }
   }
-  Apply(gate == kCell ? options_.activation : UnaryF32::kSigmoid, values, cells_);
+  if (gate == kCell) return Activate(options_.activation, values, values, cells_);
+  Isa().unary[static_cast<int>(UnaryF32::kSigmoid)](values, values, cells_, 0);
 }
 
 void LstmCell::Step(float* gates, int64_t batch, float* state, float* cell,
@@ -150,7 +148,7 @@ void LstmCell::Step(float* gates, int64_t batch, float* state, float* cell,
     }
     Clip(options_.cell_clip, cell, cells_);
     FinishGate(kOutput, cell, values(kOutput), ranges);
-    Isa().unary[static_cast<int>(options_.activation)](cell, hidden.data(), cells_, 0);
+    Activate(options_.activation, cell, hidden.data(), cells_);
     const float* open = values(kOutput);
     for (int64_t i = 0; i < cells_; ++i) hidden[static_cast<size_t>(i)] *= open[i];
     if (ranges != nullptr) {

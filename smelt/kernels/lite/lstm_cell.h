@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/lite/gate_product.h"
+#include "smelt/kernels/lite/recurrence.h"
 
 namespace smelt::lite {
 
@@ -22,7 +22,7 @@ struct LstmPlaces {
 inline bool IsLeftOut(const Tensor& t) { return t.rank() == 1 && t.num_elements() == 0; }
 
 struct LstmOptions {
-  UnaryF32 activation = UnaryF32::kTanh;
+  RecurrentActivation activation = RecurrentActivation::kTanh;
   float cell_clip = 0, proj_clip = 0;
   bool asymmetric = false;
 };

@@ -1,6 +1,7 @@
 #include "smelt/kernels/lite/recurrence.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -8,21 +9,46 @@
 
 namespace smelt::lite {
 
-UnaryF32 RecurrentActivation(const Node& node) {
-  const std::string activation = node.String("fused_activation_function", "NONE");
-  if (activation == "RELU") return UnaryF32::kRelu;
-  if (activation == "RELU6") return UnaryF32::kRelu6;
-  if (activation == "TANH") return UnaryF32::kTanh;
-  return UnaryF32::kIdentity;
+namespace {
+
+constexpr absl::string_view kActivations[] = {"NONE",  "RELU", "RELU_N1_TO_1",
+                                              "RELU6", "TANH", "SIGN_BIT"};
+
+std::string ActivationName(const Node& node) {
+  return node.String("fused_activation_function", "NONE");
+}
+
+}  // namespace
+
+RecurrentActivation RecurrentActivationOf(const Node& node) {
+  const auto* found = std::ranges::find(kActivations, ActivationName(node));
+  if (found == std::end(kActivations)) return RecurrentActivation::kNone;
+  return static_cast<RecurrentActivation>(found - std::begin(kActivations));
 }
 
 std::string DeclineActivation(const Node& node) {
-  const std::string activation = node.String("fused_activation_function", "NONE");
-  if (activation == "NONE" || activation == "RELU" || activation == "RELU6" ||
-      activation == "TANH") {
-    return "";
+  const std::string name = ActivationName(node);
+  if (std::ranges::find(kActivations, name) != std::end(kActivations)) return "";
+  return absl::StrCat("its activation is ", name);
+}
+
+void Activate(RecurrentActivation activation, const float* x, float* y, int64_t n) {
+  const auto by = [&](UnaryF32 fn) { Isa().unary[static_cast<int>(fn)](x, y, n, 0); };
+  switch (activation) {
+    case RecurrentActivation::kNone:
+      return by(UnaryF32::kIdentity);
+    case RecurrentActivation::kRelu:
+      return by(UnaryF32::kRelu);
+    case RecurrentActivation::kReluN1To1:
+      std::transform(x, x + n, y, [](float v) { return std::min(std::max(v, -1.0f), 1.0f); });
+      return;
+    case RecurrentActivation::kRelu6:
+      return by(UnaryF32::kRelu6);
+    case RecurrentActivation::kTanh:
+      return by(UnaryF32::kTanh);
+    case RecurrentActivation::kSignBit:
+      std::transform(x, x + n, y, [](float v) { return std::signbit(v) ? 1.0f : 0.0f; });
   }
-  return absl::StrCat("its activation is ", activation);
 }
 
 bool WeightsAreConstant(const Node& node, int first, std::initializer_list<int> states) {

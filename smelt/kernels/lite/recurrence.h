@@ -10,9 +10,12 @@
 
 namespace smelt::lite {
 
-// The activation of the node; `decline` has asked DeclineActivation.
-UnaryF32 RecurrentActivation(const Node& node);
+enum class RecurrentActivation : uint8_t { kNone, kRelu, kReluN1To1, kRelu6, kTanh, kSignBit };
+// That of the node; `decline` has asked DeclineActivation.
+RecurrentActivation RecurrentActivationOf(const Node& node);
 std::string DeclineActivation(const Node& node);
+// y = activation(x), which may be the same; kSignBit is 1 for what has a sign, else 0.
+void Activate(RecurrentActivation activation, const float* x, float* y, int64_t n);
 
 // A cell that is made of weights: once where they are constants, else for each run.
 template <typename Cell>

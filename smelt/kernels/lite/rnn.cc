@@ -23,14 +23,14 @@ constexpr RnnPlaces kRnnBackward = {5, 6, 7, 8, 11};
 constexpr int kRnnAux = 9;
 
 struct RnnState final : KernelState {
-  UnaryF32 activation = UnaryF32::kIdentity;
+  RecurrentActivation activation = RecurrentActivation::kNone;
   bool time_major = false, merge = false, asymmetric = false, constant = false;
   KeptCell<RnnCell> forward, backward;
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareRnn(const Node& node) {
   auto s = std::make_unique<RnnState>();
-  s->activation = RecurrentActivation(node);
+  s->activation = RecurrentActivationOf(node);
   s->time_major = node.Bool("time_major");
   s->merge = node.Bool("merge_outputs");
   s->asymmetric = node.Bool("asymmetric_quantize_inputs");
@@ -70,9 +70,9 @@ StatusOr<std::shared_ptr<const RnnCell>> MakeRnn(const OpContext& ctx, const Rnn
 }
 
 // Rows of out have `width` floats.
-Status RunSequence(const Step& owner, const RnnCell& c, UnaryF32 activation, const SequenceShape& d,
-                   const float* x, const float* aux, bool backwards, float* state, float* out,
-                   int64_t width) {
+Status RunSequence(const Step& owner, const RnnCell& c, RecurrentActivation activation,
+                   const SequenceShape& d, const float* x, const float* aux, bool backwards,
+                   float* state, float* out, int64_t width) {
   if (d.batch == 0) return OkStatus();
   const int64_t units = c.x.columns();
   const auto copy = [&](const float* from, int64_t depth, int64_t t, std::vector<float>& rows) {
@@ -96,7 +96,7 @@ Status RunSequence(const Step& owner, const RnnCell& c, UnaryF32 activation, con
       c.aux->Add(rows.data(), d.batch, sums.data());
     }
     c.h.Add(state, d.batch, sums.data());
-    Isa().unary[static_cast<int>(activation)](sums.data(), state, d.batch * units, 0);
+    Activate(activation, sums.data(), state, d.batch * units);
     for (int64_t b = 0; b < d.batch; ++b) {
       std::copy_n(state + b * units, units, out + (t * d.step_rows + b * d.batch_rows) * width);
     }

@@ -157,6 +157,13 @@ LoweredEndpoints HashTableImport(Node& n, Lowering& l) {
 }
 
 // A vector of one element there.
+// The default is one value in a vector.
+LoweredEndpoints HashTableFind(Node& n, Lowering& l) {
+  const std::vector<int64_t> none;
+  ASSIGN_OR_RETURN(const Endpoint one, l.Add("Reshape", {n.input(2), l.Ints(none)}));
+  return OneOf(l.Add("LookupTableFindV2", {n.input(0), n.input(1), one}));
+}
+
 LoweredEndpoints HashTableSize(Node& n, Lowering& l) {
   ASSIGN_OR_RETURN(const Endpoint size, l.Add("LookupTableSizeV2", InputsOf(n)));
   const std::vector<int64_t> one = {1};
@@ -175,7 +182,7 @@ constexpr LowerRow kControlLowering[] = {
     {"tfl.assign_variable", AssignVariable},
     {"tfl.variable", State},
     {"tfl.hashtable", HashTable},
-    {"tfl.hashtable_find", SameOp, "LookupTableFindV2"},
+    {"tfl.hashtable_find", HashTableFind},
     {"tfl.hashtable_import", HashTableImport},
     {"tfl.hashtable_size", HashTableSize},
 };

@@ -53,9 +53,18 @@ LoweredEndpoints ReluN1To1(Node& n, Lowering& l) { return Clamped(n.input(0), -1
 LoweredEndpoints Relu0To1(Node& n, Lowering& l) { return Clamped(n.input(0), 0, 1, l); }
 
 LoweredEndpoints Bitcast(Node& n, Lowering& l) {
+  // A truth value is a byte of 0 or 1, whose bits TensorFlow's op does not take.
+  Endpoint from = n.input(0);
+  const Dtype to = n.output_types[0];
+  if (l.type(from) == Dtype::kBool) {
+    AttrMap byte;
+    byte.Set("DstT", Dtype::kUint8);
+    ASSIGN_OR_RETURN(from, l.Add("Cast", {from}, std::move(byte)));
+    if (to == Dtype::kUint8) return std::vector<Endpoint>{from};
+  }
   AttrMap attrs;
-  attrs.Set("type", n.output_types[0]);
-  return OneOf(l.Add("Bitcast", InputsOf(n), std::move(attrs)));
+  attrs.Set("type", to);
+  return OneOf(l.Add("Bitcast", {from}, std::move(attrs)));
 }
 
 LoweredEndpoints Compare(Node& n, Lowering& l) {

@@ -255,10 +255,34 @@ LoweredEndpoints L2Pool(Node& n, Lowering& l) {
 LoweredEndpoints Suppression(Node& n, Lowering& l) {
   AttrMap attrs;
   attrs.Set("pad_to_max_output_size", true);
+  attrs.Set("_drops_at_threshold", true);
   ASSIGN_OR_RETURN(Node * made, l.AddNode(l.row().tensorflow, InputsOf(n), std::move(attrs)));
   std::vector<Endpoint> out;
   for (int i = 0; i < made->num_outputs(); ++i) out.push_back({made, i});
   return out;
+}
+
+// What is missing of an image at its ends is zeros.
+LoweredEndpoints RealFft2D(Node& n, Lowering& l) {
+  const Endpoint x = n.input(0), lengths = n.input(1);
+  const int rank = l.shape(x).rank();
+  if (rank < 2) return SameOp(n, l);
+  const std::vector<int64_t> last = {rank - 2}, two = {2};
+  const Endpoint none = l.Ints(std::vector<int64_t>(static_cast<size_t>(rank), 0));
+  const Endpoint lead = l.Ints(std::vector<int64_t>(static_cast<size_t>(rank - 2), 0));
+  ASSIGN_OR_RETURN(const Endpoint shape, l.Add("Shape", {x}));
+  ASSIGN_OR_RETURN(const Endpoint sizes, l.Add("Slice", {shape, l.Ints(last), l.Ints(two)}));
+  ASSIGN_OR_RETURN(const Endpoint less, l.Add("Sub", {lengths, sizes}));
+  ASSIGN_OR_RETURN(const Endpoint missing, l.Add("Maximum", {less, l.Int(0)}));
+  AttrMap join, stack;
+  join.Set("N", int64_t{2});
+  stack.Set("N", int64_t{2});
+  stack.Set("axis", int64_t{1});
+  ASSIGN_OR_RETURN(const Endpoint behind,
+                   l.Add("ConcatV2", {lead, missing, l.Int(0)}, std::move(join)));
+  ASSIGN_OR_RETURN(const Endpoint edges, l.Add("Pack", {none, behind}, std::move(stack)));
+  ASSIGN_OR_RETURN(const Endpoint padded, l.Add("Pad", {x, edges}));
+  return OneOf(l.Add("RFFT2D", {padded, lengths}));
 }
 
 constexpr LowerRow kNnLowering[] = {
@@ -281,7 +305,7 @@ constexpr LowerRow kNnLowering[] = {
     {"tfl.l2_pool_2d", L2Pool},
     {"tfl.non_max_suppression_v4", Suppression, "NonMaxSuppressionV4"},
     {"tfl.non_max_suppression_v5", Suppression, "NonMaxSuppressionV5"},
-    {"tfl.rfft2d", SameOp, "RFFT2D"},
+    {"tfl.rfft2d", RealFft2D, "RFFT2D"},
 };
 
 }  // namespace

@@ -50,14 +50,15 @@ LoweredEndpoints Recurrence(Node& n, Lowering& l) {
   return out;
 }
 
-// A basic LSTM has its states among its inputs and outputs, and what it works with as well.
-LoweredEndpoints BasicLstm(Node& n, Lowering& l) {
-  if (n.num_inputs() != 5 || n.num_outputs() != 4) {
-    return InvalidArgument("it has ", n.num_inputs(), " inputs and ", n.num_outputs(), " outputs");
-  }
-  if (l.type(n.input(0)) != Dtype::kFloat) {
-    return Unimplemented("its input is ", DtypeName(l.type(n.input(0))));
-  }
+LoweredEndpoints KeptBasicLstm(Node& n, Lowering& l) {
+  ASSIGN_OR_RETURN(Node * made, l.Keep(n));
+  RETURN_IF_ERROR(FindKernel(*made).status());
+  std::vector<Endpoint> out;
+  for (int i = 0; i < n.num_outputs(); ++i) out.push_back({made, i});
+  return out;
+}
+
+LoweredEndpoints FloatBasicLstm(Node& n, Lowering& l) {
   AttrMap two, turned, four;
   two.Set("N", int64_t{2});
   turned.Set("transpose_b", true);
@@ -79,6 +80,22 @@ LoweredEndpoints BasicLstm(Node& n, Lowering& l) {
   ASSIGN_OR_RETURN(const Endpoint squashed, l.Add("Tanh", {state}));
   ASSIGN_OR_RETURN(const Endpoint answer, l.Add("Mul", {output, squashed}));
   return std::vector<Endpoint>{answer, state, joined, sums};
+}
+
+// A basic LSTM has its states among its inputs and outputs, and what it works with as well.
+LoweredEndpoints BasicLstm(Node& n, Lowering& l) {
+  if (n.num_inputs() != 5 || n.num_outputs() != 4) {
+    return InvalidArgument("it has ", n.num_inputs(), " inputs and ", n.num_outputs(), " outputs");
+  }
+  const bool floats = l.type(n.input(0)) == Dtype::kFloat;
+  const LoweredEndpoints out = floats ? FloatBasicLstm(n, l) : KeptBasicLstm(n, l);
+  RETURN_IF_ERROR(out.status());
+  constexpr int kStateInputs[] = {1, 4};  // of outputs 0 and 1
+  for (size_t i = 0; i < std::size(kStateInputs); ++i) {
+    const Endpoint state = n.input(kStateInputs[i]);
+    if (IsKept(state)) RETURN_IF_ERROR(l.Assign(state, (*out)[i]));
+  }
+  return out;
 }
 
 LoweredEndpoints Lstm(Node& n, Lowering& l) {
