@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/common/quantization.h"
@@ -89,18 +88,18 @@ bool PadsBelowMaxima(const Node& n) {
   return value.ok() && value->num_elements() == 1 && value->flat<float>()[0] < -1e30f;
 }
 
-// `g` is a copy of `from`, whose nodes have their names. `numbers`: a vector more, which tells of
-// each tensor whether none of its elements is NaN; the least of numbers and NaN may be a number.
-StatusOr<RangeVectors> AddRanges(Graph& g, const Graph& from, Endpoint* numbers) {
+// `g` is a copy of `from`, whose nodes have their names. `finite`: a vector more, which tells of
+// each tensor whether all of its elements are; the least of numbers and NaN may be a number.
+StatusOr<RangeVectors> AddRanges(Graph& g, const Graph& from, Endpoint* finite) {
   const Endpoint flat = {g.AddConst("measure/flat", Tensor::Vector<int32_t>({-1})), 0};
   const Endpoint axis = {g.AddConst("measure/axis", Tensor::Vector<int32_t>({0})), 0};
   const AttrMap attrs = OfType(Dtype::kFloat);
   RangeVectors out;
-  std::vector<Endpoint> least, greatest, all_numbers;
+  std::vector<Endpoint> least, greatest, all_finite;
   for (const Node* n : from.Nodes()) {
     for (int port = 0; port < n->num_outputs(); ++port) {
       // Of a loop's variables conditions read few.
-      const bool unread = numbers != nullptr && n->NumUses(port) == 0;
+      const bool unread = finite != nullptr && n->NumUses(port) == 0;
       if (!IsMeasured(*n, port) || unread) continue;
       Endpoint e = {g.Find(n->name()), port};
       if (PadsBelowMaxima(*n)) e = e.node->input(0);
@@ -110,18 +109,17 @@ StatusOr<RangeVectors> AddRanges(Graph& g, const Graph& from, Endpoint* numbers)
       least.push_back({low, 0});
       greatest.push_back({high, 0});
       out.endpoints.emplace_back(n, port);
-      if (numbers == nullptr) continue;
-      ASSIGN_OR_RETURN(Node * each,
-                       AddNode(g, "measure/same", "Equal", {{row, 0}, {row, 0}}, attrs));
+      if (finite == nullptr) continue;
+      ASSIGN_OR_RETURN(Node * each, AddNode(g, "measure/finite", "IsFinite", {{row, 0}}, attrs));
       ASSIGN_OR_RETURN(Node * all, AddNode(g, "measure/all", "All", {{each, 0}, axis}, {}));
-      all_numbers.push_back({all, 0});
+      all_finite.push_back({all, 0});
     }
   }
   if (out.endpoints.empty()) return out;
   ASSIGN_OR_RETURN(out.least, Packed(g, "measure/all_min", least));
   ASSIGN_OR_RETURN(out.greatest, Packed(g, "measure/all_max", greatest));
-  if (numbers != nullptr) {
-    ASSIGN_OR_RETURN(*numbers, Packed(g, "measure/all_numbers", all_numbers, Dtype::kBool));
+  if (finite != nullptr) {
+    ASSIGN_OR_RETURN(*finite, Packed(g, "measure/all_finite", all_finite, Dtype::kBool));
   }
   return out;
 }
@@ -157,7 +155,7 @@ struct RangeVariable {
 constexpr RangeVariable kRangeVariables[] = {
     {"least", Dtype::kFloat, "Minimum"},
     {"greatest", Dtype::kFloat, "Maximum"},
-    {"numbers", Dtype::kBool, "LogicalAnd"},
+    {"finite", Dtype::kBool, "LogicalAnd"},
 };
 constexpr size_t kVariables = std::size(kRangeVariables);
 
@@ -243,62 +241,49 @@ class Calibration {
     size_t at = 0;
     if (const auto& measured = main_.ranges.endpoints; !measured.empty()) {
       at = 2;
-      Widen(measured, got[0], got[1], nullptr);
-      for (const auto& key : measured) {
-        if (key.first->Is("_Arg")) RETURN_IF_ERROR(CheckGiven(key));
-      }
+      RETURN_IF_ERROR(Widen(measured, got[0], got[1], nullptr));
     }
     for (const Node* n : main_.lstms) {
       const auto* ranges = got[at++].data<float>();
       for (int k = 0; k <= kLstmCell; ++k) {
-        Widen({n, kLstmRanges + k}, ranges[2 * k], ranges[2 * k + 1]);
+        RETURN_IF_ERROR(Widen({n, kLstmRanges + k}, ranges[2 * k], ranges[2 * k + 1]));
       }
     }
     for (size_t i = 0; i < bodies_.size(); ++i) {
       const auto* values = &variables_[kVariables * i];
-      const Tensor numbers = values[2]->Read();
-      Widen(bodies_[i].ranges.endpoints, values[0]->Read(), values[1]->Read(), &numbers);
+      const Tensor finite = values[2]->Read();
+      const Status added =
+          Widen(bodies_[i].ranges.endpoints, values[0]->Read(), values[1]->Read(), &finite);
+      if (!added.ok()) return Prefix(added, absl::StrCat("function '", bodies_[i].function, "': "));
     }
     return OkStatus();
   }
 
-  LiteRanges Take() {
-    for (const auto& key : endless_) ranges_.erase(key);
-    return std::move(ranges_);
-  }
+  LiteRanges Take() { return std::move(ranges_); }
 
  private:
-  using Key = std::pair<const Node*, int>;
-
-  // Of samples themselves it is a mistake.
-  Status CheckGiven(Key key) const {
-    const auto range = ranges_.find(key);
-    const bool low = range != ranges_.end() && !std::isfinite(range->second.min);
-    if (!low && !endless_.contains(key)) return OkStatus();
-    return InvalidArgument("'", key.first->name(), "' is not finite");
-  }
-
-  void Widen(const std::vector<Key>& measured, const Tensor& least, const Tensor& greatest,
-             const Tensor* numbers) {
+  Status Widen(const std::vector<std::pair<const Node*, int>>& measured, const Tensor& least,
+               const Tensor& greatest, const Tensor* finite) {
     for (size_t i = 0; i < measured.size(); ++i) {
-      const bool is_odd = numbers != nullptr && !numbers->data<bool>()[i];
+      const bool is_odd = finite != nullptr && !finite->data<bool>()[i];
       const float low = is_odd ? std::numeric_limits<float>::quiet_NaN() : least.data<float>()[i];
-      Widen(measured[i], low, greatest.data<float>()[i]);
+      RETURN_IF_ERROR(Widen(measured[i], low, greatest.data<float>()[i]));
     }
+    return OkStatus();
   }
 
   // A tensor without elements has the range of nothing: its least is greater than its greatest.
-  void Widen(Key key, float low, float high) {
-    if (low > high) return;
+  Status Widen(std::pair<const Node*, int> key, float low, float high) {
+    if (low > high) return OkStatus();
     // Masks have no least number, which what they are for decides about.
     if (!(low <= std::numeric_limits<float>::max()) || !std::isfinite(high)) {
-      endless_.insert(key);
-      return;
+      return InvalidArgument("'", key.first->name(), "' is not finite");
     }
     const auto [it, added] = ranges_.try_emplace(key, LiteRange{low, high});
-    if (added) return;
+    if (added) return OkStatus();
     it->second.min = std::min(it->second.min, low);
     it->second.max = std::max(it->second.max, high);
+    return OkStatus();
   }
 
   const LiteGraphs& graphs_;
@@ -307,7 +292,6 @@ class Calibration {
   std::unique_ptr<SampleRun> run_;
   std::vector<std::shared_ptr<Variable>> variables_;  // those of each body in turn
   LiteRanges ranges_;
-  absl::flat_hash_set<Key> endless_;  // with NaN, or without a greatest number
 };
 
 }  // namespace
@@ -323,13 +307,15 @@ StatusOr<LiteRanges> Calibrate(const LiteGraphs& graphs, std::span<const LiteSam
   return calibration.Take();
 }
 
-void DropEndless(const Graph& graph, LiteRanges& ranges) {
-  // By multipliers of such scales kernels of LiteRT end the program.
-  constexpr float kMost = 1e30f;
-  absl::erase_if(ranges, [&](const auto& known) {
-    const auto& [key, range] = known;
-    return (range.min < -kMost || range.max > kMost) && graph.Find(key.first->name()) == key.first;
-  });
+Status CheckRanges(const Graph& graph, const LiteRanges& ranges) {
+  for (const Node* n : graph.Nodes()) {
+    for (int port = 0; port < n->num_outputs(); ++port) {
+      const auto known = ranges.find({n, port});
+      if (known == ranges.end() || std::isfinite(known->second.min)) continue;
+      return InvalidArgument("'", n->name(), "' is not finite");
+    }
+  }
+  return OkStatus();
 }
 
 void StateRanges(Graph& graph, const LiteRanges& ranges) {

@@ -43,7 +43,7 @@ class IntegerQuantizer {
     if (!flags_.int16) RETURN_IF_ERROR(Declare(order));
     near_zero_ = FindNearZero(order, ranges_, flags_.only_integer, declared_);
     beyond_ = NarrowMaskedRanges(order, near_zero_, ranges_);
-    DropEndless(graph_, ranges_);
+    RETURN_IF_ERROR(CheckRanges(graph_, ranges_));
     for (Node* n : order) {
       if (!Wanted(*n)) continue;
       if (IsScaling(*n)) RETURN_IF_ERROR(MakeScaling(graph_, n));
