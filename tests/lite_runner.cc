@@ -169,6 +169,23 @@ int64_t NumberOf(const std::vector<std::string>& words, absl::string_view name, 
   return value;
 }
 
+std::string TextOf(const LiteGraphs& graphs) {
+  std::string out = Canonical(*graphs.main);
+  for (const LiteBody& body : graphs.bodies) {
+    for (const absl::string_view line :
+         absl::StrSplit(Canonical(*body.graph), '\n', absl::SkipEmpty())) {
+      absl::StrAppend(&out, body.function, ": ", line, "\n");
+    }
+  }
+  return out;
+}
+
+StatusOr<std::string> WithFilledStates(std::unique_ptr<Graph> graph) {
+  ASSIGN_OR_RETURN(const LiteGraphs graphs, CollectGraphs(std::move(graph), AsItIs));
+  RETURN_IF_ERROR(FillEmptyStates(graphs));
+  return TextOf(graphs);
+}
+
 StatusOr<std::string> QuantizedText(std::unique_ptr<Graph> graph,
                                     const std::vector<std::string>& words) {
   constexpr std::pair<absl::string_view, LiteQuantize> kModes[] = {
@@ -198,14 +215,7 @@ StatusOr<std::string> QuantizedText(std::unique_ptr<Graph> graph,
   }
   ASSIGN_OR_RETURN(LiteGraphs graphs, CollectGraphs(std::move(graph), AsItIs));
   RETURN_IF_ERROR(QuantizeGraphs(graphs, samples, std::move(flags)).status());
-  std::string out = Canonical(*graphs.main);
-  for (const LiteBody& body : graphs.bodies) {
-    for (const absl::string_view line :
-         absl::StrSplit(Canonical(*body.graph), '\n', absl::SkipEmpty())) {
-      absl::StrAppend(&out, body.function, ": ", line, "\n");
-    }
-  }
-  return out;
+  return TextOf(graphs);
 }
 
 StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
@@ -228,6 +238,7 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   sets.select = words.at(0) == "select" || few;
   const std::string step = sets.select ? "export" : words.at(0);
   if (step == "layers") return LayersOf(std::move(graph), words);
+  if (step == "states") return WithFilledStates(std::move(graph));
   if (step == "quantize") return QuantizedText(std::move(graph), words);
   if (step == "composites") {
     std::set<std::string, std::less<>> declined;

@@ -352,6 +352,7 @@ class Exporter {
       for (Graph* graph : graphs.All()) StateBegins(*graph);
       RETURN_IF_ERROR(Quantize(g, graphs, flags_, report_));
     }
+    RETURN_IF_ERROR(FillEmptyStates(graphs));
     for (Graph* graph : graphs.All()) RETURN_IF_ERROR(Finish(*graph));
     subgraphs_.push_back({signatures_.empty() ? "main" : key, TensorNames(g.inputs),
                           TensorNames(g.outputs), std::move(graphs.main)});

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "smelt/graph/constant.h"
 #include "smelt/lite/lower/lowering.h"
 #include "smelt/lite/prepare/callable.h"
 
@@ -54,6 +56,25 @@ class BodyAdder {
   absl::flat_hash_map<std::string, const LiteBody*> bodies_;
   absl::flat_hash_set<std::string> seen_;
 };
+
+// ---- what loops begin with
+
+Status FillStates(Graph& graph, Node* loop, const Graph& cond, const Graph& body) {
+  const auto count = static_cast<size_t>(loop->num_inputs());
+  const std::vector<Node*> of_cond = ArgumentsOf(cond, count), of_body = ArgumentsOf(body, count);
+  for (size_t i = 0; i < count; ++i) {
+    const auto value = ConstantTensor(*loop->input(static_cast<int>(i)).node);
+    if (!value || value->num_elements() != 0) continue;
+    const bool read = (of_cond[i] != nullptr && !of_cond[i]->uses().empty()) ||
+                      (of_body[i] != nullptr && !of_body[i]->uses().empty());
+    if (read || value->dtype() == Dtype::kString) continue;
+    const std::vector<int64_t> dims(static_cast<size_t>(value->shape().rank()), 1);
+    ASSIGN_OR_RETURN(const Tensor one, Tensor::Zeros(value->dtype(), Shape(dims)));
+    Node* begin = graph.AddConst(absl::StrCat(loop->name(), "/begin"), one);
+    graph.SetInput(loop, static_cast<int>(i), {begin, 0});
+  }
+  return OkStatus();
+}
 
 }  // namespace
 
@@ -122,6 +143,22 @@ absl::flat_hash_map<const Node*, const Node*> Twins(const LiteGraphs& from,
     for (const Node* n : graphs[i]->Nodes()) out[n] = copies[i]->Find(n->name());
   }
   return out;
+}
+
+Status FillEmptyStates(const LiteGraphs& graphs) {
+  absl::flat_hash_map<std::string, const Graph*> bodies;
+  for (const LiteBody& body : graphs.bodies) bodies[body.function] = body.graph.get();
+  for (Graph* g : graphs.All()) {
+    for (Node* n : g->Nodes()) {
+      if (!n->Is("tfl.while")) continue;
+      const FuncAttr *cond = n->Func("cond"), *body = n->Func("body");
+      if (cond == nullptr || body == nullptr) continue;
+      const auto c = bodies.find(cond->name), b = bodies.find(body->name);
+      if (c == bodies.end() || b == bodies.end()) continue;
+      RETURN_IF_ERROR(FillStates(*g, n, *c->second, *b->second));
+    }
+  }
+  return OkStatus();
 }
 
 }  // namespace smelt

@@ -32,6 +32,11 @@ struct LiteGraphs {
 StatusOr<LiteGraphs> CollectGraphs(std::unique_ptr<Graph> main,
                                    const std::function<Status(Graph&)>& convert);
 
+// LiteRT's WHILE fails on a state that begins without elements, as AutoGraph has it for what is
+// first assigned in a loop (which it asserts to turn once). Where nothing reads how the state
+// begins, it begins with one element.
+Status FillEmptyStates(const LiteGraphs& graphs);
+
 // A library of the model's own ops, for AddLowered.
 std::shared_ptr<FunctionLibrary> LibraryFor(const LiteGraphs& graphs);
 // The bodies, lowered (lower/lowering.h), under their names with `ending` behind, so that they can

@@ -1,6 +1,7 @@
 // Ops that look up, count and move what stands at places known before.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "absl/strings/match.h"
 #include "smelt/lite/common/evaluate.h"
@@ -19,20 +20,40 @@ std::vector<int64_t> DimsOf(const PartialShape& shape) {
   return out;
 }
 
+// By shifts, or along axes, that are known when it runs.
+LiteEndpoints ComputedRoll(Node& n, const std::vector<int64_t>& axes, Legalizer& l) {
+  OperatorChain c(l);
+  Endpoint e = n.input(0);
+  std::vector<Endpoint> shifts = {c.Cast(n.input(1), Dtype::kInt32)};
+  if (axes.size() > 1) shifts = c.Unpack(shifts[0], std::ssize(axes), 0, PartialShape::Of({}));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + l.rank(e) : axes[i];
+    if (axis < 0 || axis >= l.rank(e)) return Unimplemented("it has no such axis");
+    const int64_t size = std::max<int64_t>(l.shape(e)[static_cast<int>(axis)], -1);
+    ASSIGN_OR_RETURN(const Endpoint of_axis,
+                     size < 0 ? SizeOf(e, axis, l) : StatusOr<Endpoint>(l.Int(size)));
+    std::vector<int64_t> known(static_cast<size_t>(std::max<int64_t>(size, 0)));
+    std::iota(known.begin(), known.end(), 0);
+    const Endpoint to = size < 0 ? c.CountTo(of_axis, size) : l.Ints(known);
+    const Endpoint from = c.Op("tfl.floor_mod", {c.Sub(to, shifts[i]), of_axis});
+    e = c.Make("tfl.gather", {e, from}, Options({{"axis", axis}}), l.OutputOf(n));
+  }
+  return c.Done(e);
+}
+
 // What comes out on one side of each axis comes in on the other.
 LiteEndpoints Roll(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kGathered));
   const auto shifts = l.Integers(n.input(1)), axes = l.Integers(n.input(2));
   const PartialShape shape = l.shape(n.input(0));
-  if (!shifts || !axes || shifts->size() != axes->size()) {
-    return Unimplemented("its shifts are no constants");
-  }
+  if (!axes || !shape.known_rank()) return Unimplemented("its axes are not known");
+  if (!shifts || shifts->size() != axes->size()) return ComputedRoll(n, *axes, l);
   OperatorChain c(l);
   Endpoint e = n.input(0);
   for (size_t i = 0; i < axes->size(); ++i) {
     const int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + shape.rank() : (*axes)[i];
     const int64_t size = axis < 0 || axis >= shape.rank() ? -1 : shape[static_cast<int>(axis)];
-    if (size < 0) return Unimplemented("the size of what it rolls is not known");
+    if (size < 0) return ComputedRoll(n, *axes, l);
     const int64_t shift = size == 0 ? 0 : (((*shifts)[i] % size) + size) % size;
     if (shift == 0) continue;
     const auto slice = [&](int64_t from, int64_t count) {
