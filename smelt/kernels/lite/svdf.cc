@@ -165,12 +165,14 @@ Status RunIntegerSvdf(OpContext& ctx) {
       auto sum = static_cast<uint32_t>(biased ? bias.data<int32_t>()[u] : 0);
       for (int64_t f = u * s.rank; f < (u + 1) * s.rank; ++f) {
         const int8_t* w = features.data<int8_t>() + f * depth;
-        int32_t feature = 0;
-        for (int64_t i = 0; i < depth; ++i) feature += w[i] * (row[i] - s.input_zero);
+        uint32_t feature = 0;
+        for (int64_t i = 0; i < depth; ++i) {
+          feature += static_cast<uint32_t>(w[i] * (row[i] - s.input_zero));
+        }
         int16_t* kept = state + (b * filters + f) * memory;
         std::copy(kept + 1, kept + memory, kept);
-        kept[memory - 1] =
-            static_cast<int16_t>(std::clamp(Times(feature, s.of_features), -32768, 32767));
+        kept[memory - 1] = static_cast<int16_t>(
+            std::clamp(Times(static_cast<int32_t>(feature), s.of_features), -32768, 32767));
         sum += static_cast<uint32_t>(Dot(time.data<int16_t>() + f * memory, kept, memory));
       }
       const int32_t steps = Times(static_cast<int32_t>(sum), s.of_sums);

@@ -42,8 +42,12 @@ Status IntegerPlan::Make(Graph& graph, std::span<Node* const> order) {
   if (!flags.int16) RETURN_IF_ERROR(Declare(graph, order));
   near_zero_ = FindNearZero(order, ranges, flags.only_integer, declared);
   beyond_ = NarrowMaskedRanges(order, near_zero_, ranges);
-  // No steps reach to infinity: what goes there stays float.
-  absl::erase_if(ranges, [](const auto& known) { return !IsFinite(known.second); });
+  // No steps reach to infinity, and kernels of LiteRT end the program by multipliers of steps that
+  // reach near: what goes there stays float.
+  constexpr float kMost = 1e30f;
+  absl::erase_if(ranges, [](const auto& known) {
+    return !IsFinite(known.second) || known.second.min < -kMost || known.second.max > kMost;
+  });
   for (Node* n : order) {
     if (!Wanted(*n)) continue;
     if (IsScaling(*n)) RETURN_IF_ERROR(MakeScaling(graph, n));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "smelt/lite/quantize/declared_ranges.h"
+#include "smelt/lite/quantize/loops_by_numbers.h"
 
 namespace smelt {
 namespace {
@@ -108,6 +109,7 @@ StatusOr<std::optional<FloatLayers>> QuantizeGraphs(LiteGraphs& graphs,
   if (measures || (integers && !samples.empty())) {
     ASSIGN_OR_RETURN(ranges, Calibrate(graphs, samples));
     RETURN_IF_ERROR(CheckResults(*graphs.main, ranges));
+    DropWhereNumbersEnd(graphs, ranges);
   }
   if (flags.calibrate_only) {
     for (Graph* graph : graphs.All()) StateRanges(*graph, ranges);
