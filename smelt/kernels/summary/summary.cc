@@ -126,7 +126,7 @@ void ScaleToBytes(const T* x, int64_t pixels, int64_t depth, const uint8_t* bad,
     for (int64_t c = 0; c < depth; ++c) {
       const int64_t i = p * depth + c;
       const T scaled = AddValues(MultiplyValues(x[i], scale), offset);
-      y[i] = good ? static_cast<uint8_t>(static_cast<float>(scaled)) : bad[c];
+      y[i] = good ? static_cast<uint8_t>(static_cast<Wide<T>>(scaled)) : bad[c];
     }
   }
 }
@@ -134,7 +134,7 @@ void ScaleToBytes(const T* x, int64_t pixels, int64_t depth, const uint8_t* bad,
 Status RunImageSummary(OpContext& ctx) {
   const auto& state = ctx.state<ImageSummaryState>();
   const Tensor &tag = ctx.input(0), &tensor = ctx.input(1);
-  if (tag.rank() != 0) return InvalidArgument("Tag must be a scalar");
+  if (tag.rank() != 0) return InvalidArgument("Tags must be a scalar");
   const int64_t depth = tensor.rank() == 4 ? tensor.dim(3) : 0;
   if (depth != 1 && depth != 3 && depth != 4) {
     return InvalidArgument("Tensor must be 4-D with last dim 1, 3, or 4, not ",
