@@ -15,6 +15,7 @@ import sys
 FEW = {
     "StatelessRandomGetAlg": "takes nothing, gives one number",
     "Timestamp": "the time",
+    "Fact": "takes nothing, gives one text",
     "BoostedTreesBucketize": "TensorFlow 2.21 has no kernel left; old models hold it",
     "TopK": "TensorFlow 2.21 finds no kernel for it; old models hold it",
     "_FusedBatchNormEx": "smelt's optimizer makes it, as tests/passes shows; TensorFlow's kernel computes nothing",
@@ -54,7 +55,7 @@ FEW = {
 NEVER_FAIL = {
     "any tensor is right": (
         "Abs Acos Acosh Angle Asin Asinh Atan Atanh BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e "
-        "BesselK1 BesselK1e BesselY0 BesselY1 Ceil Conj Cos Cosh Dawsn Digamma Elu EncodeBase64 Erf Erfc Erfinv Exp "
+        "BesselK1 BesselK1e BesselY0 BesselY1 Ceil Conj Copy CopyHost Cos Cosh Dawsn Digamma Elu EncodeBase64 Erf Erfc Erfinv Exp "
         "Expint Expm1 Floor FresnelCos FresnelSin Imag Inv Invert IsFinite IsInf IsNan L2Loss LeakyRelu Lgamma Log Log1p "
         "IsotonicRegression LogicalNot Ndtri OnesLike PopulationCount RandomShuffle Rank Real Reciprocal Relu Relu6 Rint Round Rsqrt Selu "
         "SerializeTensor ShapeN "

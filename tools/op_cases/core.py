@@ -120,8 +120,18 @@ def lists():
     yield case("_ListToArray", [y], T=d, N=1, name="other_type", error="")
 
 
+def copies(r):
+    for op in ["Copy", "CopyHost"]:
+        for t in ALL:
+            yield case(op, r.numbers(t, (2, 3)), name=t)
+        for shape in [(), (0,), (2, 0, 3)]:
+            yield case(op, r.numbers("string", shape), name="shape")
+    yield case("Fact")
+
+
 def cases(r):
     yield from identities(r)
     yield from printing(r)
     yield from shapes(r)
     yield from lists()
+    yield from copies(r)

@@ -56,6 +56,25 @@ def cases(r):
     yield case("AudioSummaryV2", words("t"), np.float32([[-1.5, -0.5, 0.5, 1.5, 2.5]]) / 32768, rate(1), name="halves")
     yield case("AudioSummary", words("t"), np.float32([1]), sample_rate=1.0, error="Tensor must be 3-D or 2-D, got: [1]")
     yield case("AudioSummary", words(["t"]), np.float32([[1]]), sample_rate=1.0, error="Tag must be a scalar")
+    for t in ("uint8", "float", "double", "half"):
+        for shape in ((1, 2, 3, 1), (4, 3, 2, 3), (2, 1, 5, 4)):
+            for low in (-2, 0.25):
+                x = r.ints(shape, 0, 250, t) if t == "uint8" else r.uniform(shape, low, 3, t)
+                yield case("ImageSummary", words("tag"), x, name=f"{t}_{shape[3]}")
+        yield case("ImageSummary", words("one"), np.ones((2, 2, 2, 1), np_type(t)), max_images=1, name="one_" + t)
+        yield case("ImageSummary", words("t"), np.zeros((1, 2, 2, 3), np_type(t)), name="zero_" + t)
+    for v in (np.nan, np.inf, -np.inf):
+        x = r.uniform((2, 2, 2, 3), -1, 2)
+        x[0, 1, 0, 1] = v
+        yield case("ImageSummary", words("t"), x, name="not_finite")
+        yield case("ImageSummary", words("t"), x[..., :1], name="finite_one")
+    yield case("ImageSummary", words("t"), np.full((1, 1, 2, 4), np.nan, np.float32), name="all_nan")
+    yield case("ImageSummary", words("t"), np.ones((0, 2, 2, 1), np.float32), name="none")
+    yield case("ImageSummary", words(["t"]), np.ones((1, 2, 2, 1), np.float32), error=AS_SAID)
+    yield case("ImageSummary", words("t"), np.ones((2, 2, 1), np.float32), error=AS_SAID)
+    yield case("ImageSummary", words("t"), np.ones((1, 2, 2, 2), np.float32), error=AS_SAID)
+    yield case("ImageSummary", words("t"), np.ones((1, 0, 2, 1), np.float32), error=AS_SAID)
+    yield case("AudioSummaryV2", words("t"), np.float32([[1]]), rate(3e38), error=AS_SAID)
     a, b = b"\x0a\x08\x0a\x01a\x15\x00\x00\x80?", b"\x0a\x08\x0a\x01b\x15\x00\x00\x00@"
     yield case("MergeSummary", [words(a), words(b)], name="two")
     yield case("MergeSummary", [words(a)], name="one")

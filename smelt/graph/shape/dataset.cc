@@ -78,6 +78,12 @@ constexpr std::array kDatasetRows = {
     ShapeRule{"DummyMemoryCache", ScalarShapes},
     ShapeRule{"ParseExampleDataset", ScalarShapes},
     ShapeRule{"WindowDataset", ScalarShapes},
+    ShapeRule{"RandomDataset", ScalarShapes},
+    ShapeRule{"SamplingDataset", ScalarShapes},
+    ShapeRule{"SlidingWindowDataset", ScalarShapes},
+    ShapeRule{"LatencyStatsDataset", ScalarShapes},
+    ShapeRule{"BytesProducedStatsDataset", ScalarShapes},
+    ShapeRule{"GroupByReducerDataset", ScalarShapes},
     ShapeRule{"GroupByWindowDataset", ScalarShapes},
 };
 

@@ -13,7 +13,9 @@ constexpr std::array kSummaryRows = {
     ShapeRule{"SummaryWriter", ScalarShapes}, ShapeRule{"MutexV2", ScalarShapes},
     ShapeRule{"MutexLock", ScalarShapes},     ShapeRule{"For", NoShapes},
     ShapeRule{"RemoteCall", NoShapes},        ShapeRule{"MapDefun", NoShapes},
-    ShapeRule{"FakeParam", ShapeFromAttr},
+    ShapeRule{"FakeParam", ShapeFromAttr},    ShapeRule{"ImageSummary", ScalarShapes},
+    ShapeRule{"Fact", ScalarShapes},          ShapeRule{"Copy", SameShape},
+    ShapeRule{"CopyHost", SameShape},
 };
 
 }  // namespace

@@ -216,6 +216,10 @@ Status RoundTrip(OpContext& ctx, const Tensor& tmin, const Tensor& tmax, int64_t
       if (s.axis == -1) {
         return InvalidArgument(name, " must be a scalar.");
       }
+      if (t->rank() == 0) {
+        return InvalidArgument("Shape must be rank 1 for ", name,
+                               "_tensor when the axis is specified");
+      }
       return InvalidArgument(name, " has incorrect size, was ", t->num_elements(), " expected ",
                              depth);
     }

@@ -128,8 +128,7 @@ Status RunConvFilter3D(OpContext& ctx) {
   Shape filter = ctx.input(1).shape();
   if (ctx.node().Is("Conv3DBackpropFilterV2")) {
     if (filter.rank() != 1) {
-      return InvalidArgument("shape must be a vector of {int32,int64}, got shape ",
-                             filter.ToString());
+      return InvalidArgument("filter_sizes shape must be rank 1 but is rank ", filter.rank());
     }
     ASSIGN_OR_RETURN(filter, CheckedShape(IntsOf(ctx.input(1))));
   }

@@ -38,9 +38,10 @@ Status CheckBatchNormGrad(const OpContext& ctx, const BatchNormGradState& s, int
     return InvalidArgument("input must be 4 or 5-dimensional", shape->ToString());
   }
   static constexpr absl::string_view kNames[] = {"scale", "reserve_space_1", "reserve_space_2"};
+  static constexpr absl::string_view kVectors[] = {"scale", "saved mean", "saved variance"};
   for (int i = 0; i < 3; ++i) {
     const Shape& v = ctx.input(2 + i).shape();
-    if (v.rank() != 1) return InvalidArgument(kNames[i], " must be 1-dimensional", v.ToString());
+    if (v.rank() != 1) return InvalidArgument(kVectors[i], " must be 1-dimensional", v.ToString());
   }
   if (!(dy == x)) {
     return InvalidArgument("x and y_backprop must have same shape, but x has shape ", x.ToString(),

@@ -16,14 +16,17 @@ enum class BeyondEdge : uint8_t { kReflect, kWrap, kConstant, kNearest };
 struct ProjectState final : KernelState {
   bool bilinear = false;
   BeyondEdge beyond = BeyondEdge::kConstant;
+  Status known =
+      OkStatus();  // whether interpolation and mode are; TensorFlow looks at inputs first
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareProject(const Node& node) {
   auto s = std::make_unique<ProjectState>();
   const std::string method = node.String("interpolation");
   if (method != "NEAREST" && method != "BILINEAR") {
-    return InvalidArgument("Invalid interpolation ", method,
-                           ". Supported types: NEAREST, BILINEAR");
+    s->known =
+        InvalidArgument("Invalid interpolation ", method, ". Supported types: NEAREST, BILINEAR");
+    return s;
   }
   s->bilinear = method == "BILINEAR";
   const std::string mode = node.String("fill_mode", "CONSTANT");
@@ -34,8 +37,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareProject(const Node& node) {
   } else if (mode == "NEAREST") {
     s->beyond = BeyondEdge::kNearest;
   } else if (mode != "CONSTANT") {
-    return InvalidArgument("Invalid mode ", mode,
-                           ". Supported types: REFLECT, WRAP, CONSTANT, NEAREST");
+    s->known = InvalidArgument("Invalid mode ", mode,
+                               ". Supported types: REFLECT, WRAP, CONSTANT, NEAREST");
   }
   return s;
 }
@@ -167,6 +170,7 @@ Status RunProject(OpContext& ctx) {
   if (ctx.num_inputs() == 4 && ctx.input(3).rank() != 0) {
     return InvalidArgument("fill_value must be a scalar", ctx.input(3).shape().ToString());
   }
+  RETURN_IF_ERROR(ctx.state<ProjectState>().known);
   ASSIGN_OR_RETURN(const Shape shape, CheckedShape(Dims{in.dim(0), height, width, in.dim(3)}));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   if (out->num_elements() == 0) return OkStatus();

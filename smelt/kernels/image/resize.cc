@@ -25,22 +25,22 @@ StatusOr<image::ResizeProblem> image::MakeResizeProblem(const Tensor& in, const 
   if (in.rank() != 4) {
     return InvalidArgument("input must be 4-dimensional", in.shape().ToString());
   }
+  ResizeProblem p;
+  p.batch = in.dim(0);
+  p.in_h = in.dim(1);
+  p.in_w = in.dim(2);
+  p.depth = in.dim(3);
+  if (p.depth <= 0) return InvalidArgument("image must have at least one channel");
+  if (p.in_h <= 0 || p.in_w <= 0) return InvalidArgument("input image must be of non-zero size");
   if (size.rank() != 1) {
     return InvalidArgument("shape_t must be 1-dimensional", size.shape().ToString());
   }
   if (size.num_elements() != 2) {
     return InvalidArgument("shape_t must have two elements", size.shape().ToString());
   }
-  ResizeProblem p;
-  p.batch = in.dim(0);
-  p.in_h = in.dim(1);
-  p.in_w = in.dim(2);
-  p.depth = in.dim(3);
   p.out_h = IndexAt(size, 0);
   p.out_w = IndexAt(size, 1);
   if (p.out_h <= 0 || p.out_w <= 0) return InvalidArgument("output dimensions must be positive");
-  if (p.depth <= 0) return InvalidArgument("image must have at least one channel");
-  if (p.in_h <= 0 || p.in_w <= 0) return InvalidArgument("input image must be of non-zero size");
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   if (p.in_h > kMax || p.in_w > kMax)
     return InvalidArgument("input sizes must be between 0 and max int32");

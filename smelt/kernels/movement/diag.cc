@@ -115,7 +115,6 @@ Status RunMatrixDiag(OpContext& ctx) {
   if (extended) {
     RETURN_IF_ERROR(
         ReadDiagRange(ctx.input(1), "Expected diag_index to have at least 1 element", &b));
-    RETURN_IF_ERROR(CheckDiagOrder(b));
     RETURN_IF_ERROR(ScalarInput(ctx.input(2), "num_rows"));
     RETURN_IF_ERROR(ScalarInput(ctx.input(3), "num_cols"));
     RETURN_IF_ERROR(ScalarInput(ctx.input(4), "padding_value"));
@@ -127,6 +126,7 @@ Status RunMatrixDiag(OpContext& ctx) {
     return InvalidArgument("diagonal must be at least 1-dim, received shape: ",
                            diagonal.shape().ToString());
   }
+  RETURN_IF_ERROR(CheckDiagOrder(b));
   const bool one = b.count() == 1;
   if (!one) {
     if (rank < 2 || diagonal.dim(rank - 2) != b.count()) {

@@ -154,6 +154,8 @@ constexpr Kernel kTileTable[] = {
     {"Fill", "", kAnyType, "movement:fill", RunFill},
     {"Empty", "", kAnyType, "movement:fill", RunEmpty},
     {"DeepCopy", "", kAnyType, "movement:copy", RunDeepCopy},
+    {"Copy", "", kAnyType, "movement:copy", RunDeepCopy},
+    {"CopyHost", "", kAnyType, "movement:copy", RunDeepCopy},
 };
 
 }  // namespace

@@ -177,16 +177,23 @@ Status RunFractional(OpContext& ctx) {
 }
 
 // What a gradient is told of the cells of one dimension: enough of them, none negative.
-Status CheckCells(const Tensor& t, absl::string_view name, int64_t cells) {
+Status CheckCells(const Tensor& t, absl::string_view given, absl::string_view name, int64_t cells) {
   if (t.num_elements() < cells + 1) {
-    return InvalidArgument(name, " must have at least ", cells + 1, " elements, but got ",
+    return InvalidArgument(given, name, " must have at least ", cells + 1, " elements, but got ",
                            t.num_elements());
   }
   for (const int64_t v : t.flat<int64_t>()) {
-    if (v < 0 || v > std::numeric_limits<int32_t>::max()) {
-      return InvalidArgument(name[0] == 'r' ? "Row" : "Column",
-                             " sequence tensor values must not be negative, got ", v);
+    if (v >= 0 && v <= std::numeric_limits<int32_t>::max()) continue;
+    // All of them, in columns of one width.
+    size_t width = 0;
+    std::string all;
+    for (const int64_t x : t.flat<int64_t>()) width = std::max(width, absl::StrCat(x).size());
+    for (const int64_t x : t.flat<int64_t>()) {
+      const std::string text = absl::StrCat(x);
+      absl::StrAppend(&all, " ", std::string(width - text.size(), ' '), text);
     }
+    return InvalidArgument(name[0] == 'r' ? "Row" : "Column",
+                           " sequence tensor values must not be negative, got", all);
   }
   return OkStatus();
 }
@@ -235,7 +242,8 @@ Status RunFractionalMaxGrad(OpContext& ctx) {
       return InvalidArgument(kCells[i], " must be a vector, received shape ",
                              cells.shape().ToString());
     }
-    if (cells.dim(0) != out.dim(1 + i) + 1 || !CheckCells(cells, kCells[i], out.dim(1 + i)).ok()) {
+    if (cells.dim(0) != out.dim(1 + i) + 1 ||
+        !CheckCells(cells, "", kCells[i], out.dim(1 + i)).ok()) {
       return InvalidArgument("tensor_out_dup is not the same as tensor_out");
     }
   }
@@ -267,13 +275,14 @@ Status RunFractionalAvgGrad(OpContext& ctx) {
       return InvalidArgument("out_backprop must be positive for all dimension, got:", grad.dim(i));
     }
   }
-  const std::string given = absl::StrCat("Given out_backprop shape ", grad.shape().ToString());
-  RETURN_IF_ERROR(CheckCells(ctx.input(2), "row_seq_tensor", grad.dim(1)));
-  RETURN_IF_ERROR(CheckCells(ctx.input(3), "col_seq_tensor", grad.dim(2)));
+  const std::string given =
+      absl::StrCat("Given out_backprop shape ", grad.shape().ToString(), ", ");
+  RETURN_IF_ERROR(CheckCells(ctx.input(2), given, "row_seq_tensor", grad.dim(1)));
+  RETURN_IF_ERROR(CheckCells(ctx.input(3), given, "col_seq_tensor", grad.dim(2)));
   ASSIGN_OR_RETURN(const Shape shape, CheckedShape(IntsOf(size)));
   const int64_t out_depth = grad.dim(3), in_depth = shape[3];
   if (grad.dim(0) > shape[0] || out_depth > in_depth) {
-    return InvalidArgument(given, ", orig_input_tensor_shape is too small: ", shape.ToString());
+    return InvalidArgument(given, "orig_input_tensor_shape is too small: ", shape.ToString());
   }
   ASSIGN_OR_RETURN(Tensor sums, Tensor::Zeros(Dtype::kDouble, shape, ctx.step().allocator));
   ASSIGN_OR_RETURN(Tensor * to, ctx.Allocate(0, shape));

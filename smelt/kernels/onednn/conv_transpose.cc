@@ -58,16 +58,16 @@ StatusOr<Shape> TransposeResultShape(const ConvTransposeState& s, const Tensor& 
   if (grad.rank() != rank) {
     return InvalidArgument("input_sizes must be ", rank, "-dimensional, got: ", grad.rank());
   }
+  const bool all = sizes.num_elements() == rank;
+  if (!all && sizes.num_elements() != s.attrs.spatial) {
+    return InvalidArgument(s.op, " requires input_sizes to contain ", rank, " values or ",
+                           s.attrs.spatial, " values, but got: ", sizes.num_elements());
+  }
   if (filter.rank() != rank) {
-    return InvalidArgument("filter_sizes shape must be rank ", rank, " but is rank ",
-                           filter.rank());
+    return InvalidArgument("Conv2DCustomBackpropInput: filter must be 4-dimensional");
   }
-  if (sizes.num_elements() == rank) return Shape::Make(dims);
-  if (sizes.num_elements() == s.attrs.spatial) {
-    return nn::ImageShape(grad[0], dims, filter[s.attrs.spatial], s.attrs.channels_last);
-  }
-  return InvalidArgument(s.op, " requires input_sizes to contain ", rank, " values or ",
-                         s.attrs.spatial, " values, but got: ", sizes.num_elements());
+  if (all) return Shape::Make(dims);
+  return nn::ImageShape(grad[0], dims, filter[s.attrs.spatial], s.attrs.channels_last);
 }
 
 StatusOr<nn::ConvProblem> MakeTransposeProblem(const ConvTransposeState& s, const Shape& result,

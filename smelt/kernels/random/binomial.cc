@@ -117,8 +117,12 @@ Status FillBinomial(const Step& step, const Philox& gen, const BinomialPairs& pa
 }
 
 Status RunStatelessBinomial(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const Shape shape, ShapeInput(ctx.input(0)));
   ASSIGN_OR_RETURN(const Philox gen, StatelessGenerator(ctx.input(1)));
+  if (ctx.input(0).rank() != 1) {
+    return InvalidArgument("Input shape should be a vector, got shape: ",
+                           ctx.input(0).shape().ToString());
+  }
+  ASSIGN_OR_RETURN(const Shape shape, ShapeInput(ctx.input(0)));
   ASSIGN_OR_RETURN(const BinomialPairs pairs, BinomialPairs::Of(ctx.input(2), ctx.input(3)));
   RETURN_IF_ERROR(CheckSampleShape(shape, pairs.shape()));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));

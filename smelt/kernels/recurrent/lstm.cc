@@ -126,6 +126,46 @@ StatusOr<std::unique_ptr<KernelState>> PrepareLstm(const Node& node) {
   return s;
 }
 
+namespace {
+
+// The operands of a layer, each checked whole before the next.
+StatusOr<LstmSizes> CheckLayer(const OpContext& ctx, int first) {
+  const auto rank = [&](int i, absl::string_view name, int wanted) {
+    return CheckRanks(ctx, first + i, RankWords::kDimensions, {{name, wanted}});
+  };
+  RETURN_IF_ERROR(rank(0, "x", 3));
+  const Shape& x = ctx.input(first).shape();
+  LstmSizes d;
+  d.steps = x[0];
+  d.batch = x[1];
+  d.input = x[2];
+  RETURN_IF_ERROR(rank(1, "cs_prev", 2));
+  d.cell = ctx.input(first + 1).dim(1);
+  int64_t sum = 0, gates = 0;
+  if (__builtin_add_overflow(d.input, d.cell, &sum) ||
+      __builtin_mul_overflow(d.cell, int64_t{4}, &gates)) {
+    return InvalidArgument("sizes of an LSTM are too large: ", d.input, ", ", d.cell);
+  }
+  RETURN_IF_ERROR(CheckSizes(ctx, {{first + 1, 0, "cs_prev.dims(0)", "batch_size", d.batch}}));
+  RETURN_IF_ERROR(rank(2, "h_prev", 2));
+  RETURN_IF_ERROR(CheckSizes(ctx, {{first + 2, 0, "h_prev.dims(0)", "batch_size", d.batch},
+                                   {first + 2, 1, "h_prev.dims(1)", "cell_size", d.cell}}));
+  RETURN_IF_ERROR(rank(3, "w", 2));
+  RETURN_IF_ERROR(CheckSizes(ctx, {{first + 3, 0, "w.dim_size(0)", "input_size + cell_size", sum},
+                                   {first + 3, 1, "w.dim_size(1)", "cell_size * 4", gates}}));
+  RETURN_IF_ERROR(rank(4, "wci", 1));
+  RETURN_IF_ERROR(CheckSizes(ctx, {{first + 4, 0, "wci.dim_size(0)", "cell_size", d.cell}}));
+  RETURN_IF_ERROR(rank(5, "wcf", 1));
+  RETURN_IF_ERROR(CheckSizes(ctx, {{first + 5, 0, "wcf.dim_size(0)", "cell_size", d.cell}}));
+  RETURN_IF_ERROR(rank(6, "wco", 1));
+  RETURN_IF_ERROR(CheckSizes(ctx, {{first + 6, 0, "wco.dim_size(0)", "cell_size", d.cell}}));
+  RETURN_IF_ERROR(rank(7, "b", 1));
+  RETURN_IF_ERROR(CheckSizes(ctx, {{first + 7, 0, "b.dim_size(0)", "cell_size * 4", gates}}));
+  return d;
+}
+
+}  // namespace
+
 StatusOr<LstmSizes> CheckLstm(const OpContext& ctx, const LstmState& s, int first, bool layer) {
   if (layer && ctx.input(0).rank() != 0) {
     return InvalidArgument("`seq_len_max_tensor` must be rank 0 but is rank ", ctx.input(0).rank());
@@ -133,6 +173,7 @@ StatusOr<LstmSizes> CheckLstm(const OpContext& ctx, const LstmState& s, int firs
   const RankWords words = !layer                                       ? RankWords::kTensor
                           : absl::StrContains(ctx.node().op(), "Grad") ? RankWords::kPlain
                                                                        : RankWords::kDimensions;
+  if (words == RankWords::kDimensions) return CheckLayer(ctx, first);
   RETURN_IF_ERROR(CheckRanks(ctx, first, words,
                              {{"x", layer ? 3 : 2},
                               {"cs_prev", 2},

@@ -374,7 +374,8 @@ Status RunRaggedCross(OpContext& ctx) {
       return InvalidArgument("Invalid SparseTensor ", i);
     }
     if (shape.dim(0) != 2) return InvalidArgument(kRank);
-    if (indices.dim(1) != 2) return InvalidArgument("Invalid SparseTensor ", i);
+    // Only the first column is read, and TensorFlow asks for no number of them.
+    if (indices.dim(1) < 1) return InvalidArgument("Invalid SparseTensor ", i);
     const int64_t rows = IndexAt(shape, 0);
     if (!same_batch(rows) && i + state.ragged > 0) return InvalidArgument(kBatch);
     CrossColumn c{&values};

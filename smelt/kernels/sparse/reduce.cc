@@ -103,9 +103,9 @@ Status RunSparseReduce(OpContext& ctx) {
     return InvalidArgument("Expected reduction_axes to be a scalar or a vector; got shape: ",
                            ctx.input(3).shape().ToString());
   }
-  RETURN_IF_ERROR(CheckSparseParts(indices, values, shape));
   const int64_t rank = shape.dim(0);
   ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReducedDims(ctx.input(3), rank));
+  RETURN_IF_ERROR(CheckSparseParts(indices, values, shape));
   const bool keep = ctx.state<IntAttrs>()[0] != 0;
   Dims sizes;
   for (int64_t d = 0; d < rank; ++d) {

@@ -71,7 +71,7 @@ StatusOr<int64_t> SortedSegments(const Tensor& ids) {
     return InvalidArgument("segment ids are too large: ", last);
   }
   const int64_t segments = last + 1;
-  if (segments < 0) return InvalidArgument("segment ids must be >= 0");
+  if (last < 0) return InvalidArgument("segment ids must be >= 0");
   return segments;
 }
 

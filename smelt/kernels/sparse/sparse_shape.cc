@@ -154,43 +154,42 @@ Status CheckConcatRanks(const OpContext& ctx, int n) {
 Status RunSparseConcat(OpContext& ctx) {
   const int n = ctx.num_inputs() / 3;
   RETURN_IF_ERROR(CheckConcatRanks(ctx, n));
-  std::vector<SparseView> views;
+  std::vector<Dims> shapes;
   for (int i = 0; i < n; ++i) {
-    const Tensor& indices = ctx.input(i);
-    const Tensor& values = ctx.input(n + i);
-    const int64_t rank0 = ctx.input(2 * n).num_elements();
-    if (i > 0 && ctx.input(2 * n + i).num_elements() != rank0) {
-      return InvalidArgument("Ranks of all input tensors must match: expected ", rank0, " but got ",
-                             ctx.input(2 * n + i).num_elements(), " at position ", i);
-    }
-    if (indices.rank() == 2 && values.rank() == 1 && indices.dim(0) != values.dim(0)) {
-      return InvalidArgument("indices and values rows (indexing dimension) must match. (indices = ",
-                             indices.dim(0), ", values = ", values.dim(0), ")");
-    }
-    ASSIGN_OR_RETURN(SparseView view, ViewSparse(indices, values, ctx.input(2 * n + i), false));
-    if (!BuiltShape(view.shape).ok()) {
+    shapes.push_back(IntsOf(ctx.input(2 * n + i)));
+    if (!BuiltShape(shapes.back()).ok()) {
       return Internal("Encountered overflow from large input shape.");
     }
-    views.push_back(std::move(view));
   }
-  const int rank = views[0].rank();
+  const auto rank = static_cast<int>(shapes[0].size());
   const int64_t given = ctx.state<IntAttrs>()[0];
   const int64_t axis = given < 0 ? given + rank : given;
   if (axis < 0 || axis >= rank) {
     return InvalidArgument("Concat dimension must be in range [", -rank, ", ", rank, "), got ",
                            given);
   }
-  Dims shape = views[0].shape;
+  Dims shape = shapes[0];
   for (int i = 1; i < n; ++i) {
+    if (static_cast<int>(shapes[i].size()) != rank) {
+      return InvalidArgument("Ranks of all input tensors must match: expected ", rank, " but got ",
+                             shapes[i].size(), " at position ", i);
+    }
     for (int d = 0; d < rank; ++d) {
-      if (d != axis && views[i].shape[d] != shape[d]) {
+      if (d != axis && shapes[i][d] != shape[d]) {
         return InvalidArgument("Input shapes must match: expected ", shape[d], " for dimension ", d,
-                               " but got ", views[i].shape[d], " at position ", i);
+                               " but got ", shapes[i][d], " at position ", i);
       }
     }
-    if (__builtin_add_overflow(shape[axis], views[i].shape[axis], &shape[axis])) {
+    if (__builtin_add_overflow(shape[axis], shapes[i][axis], &shape[axis])) {
       return Internal("Encountered overflow from large input shape.");
     }
+  }
+  std::vector<SparseView> views;
+  for (int i = 0; i < n; ++i) {
+    const Tensor &indices = ctx.input(i), &values = ctx.input(n + i), &size = ctx.input(2 * n + i);
+    RETURN_IF_ERROR(CheckSparseParts(indices, values, size));
+    ASSIGN_OR_RETURN(SparseView view, ViewSparse(indices, values, size, false));
+    views.push_back(std::move(view));
   }
   struct Row {
     int view;
@@ -276,16 +275,18 @@ Status RunSparseSlice(OpContext& ctx) {
   return SetInts(ctx, 2, shape);
 }
 
-// TensorFlow looks at the ranks before it looks at the axis.
-Status CheckSplitRanks(const OpContext& ctx) {
+// TensorFlow looks at the sizes before it looks at the axis, at the entries after it.
+Status CheckSplitSizes(const OpContext& ctx) {
   constexpr absl::string_view kNames[] = {"indices", "values", "shape"};
   for (int i = 0; i < 3; ++i) {
     const Shape& shape = ctx.input(i + 1).shape();
     if (shape.rank() == (i == 0 ? 2 : 1)) continue;
+    // TensorFlow shows the shape of the indices for values of another rank.
+    const Shape& shown = i == 1 ? ctx.input(1).shape() : shape;
     return InvalidArgument("Input ", kNames[i], " should be a ", i == 0 ? "matrix" : "vector",
-                           " but received shape ", shape.ToString());
+                           " but received shape ", shown.ToString());
   }
-  return OkStatus();
+  return CheckSparseCounts(ctx.input(1), ctx.input(2), ctx.input(3));
 }
 
 Status RunSparseSplit(OpContext& ctx) {
@@ -296,7 +297,7 @@ Status RunSparseSplit(OpContext& ctx) {
     return InvalidArgument("Input axis should be a scalar but received shape ",
                            dim.shape().ToString());
   }
-  RETURN_IF_ERROR(CheckSplitRanks(ctx));
+  RETURN_IF_ERROR(CheckSplitSizes(ctx));
   const int64_t given = IndexAt(dim, 0);
   const int64_t rank = shape_tensor.num_elements();
   const int64_t axis = given < 0 ? given + rank : given;

@@ -89,6 +89,18 @@ Status CheckSparseOrder(const Tensor& indices, std::span<const int64_t> sizes) {
   return OkStatus();
 }
 
+Status CheckSparseCounts(const Tensor& indices, const Tensor& values, const Tensor& shape) {
+  if (indices.dim(0) != values.dim(0)) {
+    return InvalidArgument("Number of elements in indices (", indices.dim(0), ") and values (",
+                           values.dim(0), ") do not match");
+  }
+  if (indices.dim(1) != shape.dim(0)) {
+    return InvalidArgument("Index rank (", indices.dim(1), ") and shape rank (", shape.dim(0),
+                           ") do not match");
+  }
+  return OkStatus();
+}
+
 StatusOr<SparseView> ViewSparse(const Tensor& indices, const Tensor& values, const Tensor& shape,
                                 bool bounds, SparseWords words) {
   struct Part {
@@ -106,14 +118,7 @@ StatusOr<SparseView> ViewSparse(const Tensor& indices, const Tensor& values, con
     return InvalidArgument("Input ", p.name, " should be a ", p.rank == 2 ? "matrix" : "vector",
                            " but received shape ", p.tensor.shape().ToString());
   }
-  if (indices.dim(0) != values.dim(0)) {
-    return InvalidArgument("Number of elements in indices (", indices.dim(0), ") and values (",
-                           values.dim(0), ") do not match");
-  }
-  if (indices.dim(1) != shape.dim(0)) {
-    return InvalidArgument("Index rank (", indices.dim(1), ") and shape rank (", shape.dim(0),
-                           ") do not match");
-  }
+  RETURN_IF_ERROR(CheckSparseCounts(indices, values, shape));
   SparseView view{&indices, &values, IntsOf(shape)};
   for (int64_t d : view.shape) {
     if (d < 0 && bounds && view.count() == 0) {

@@ -17,6 +17,9 @@ struct SparseView {
   const int64_t* row(int64_t i) const { return indices->data<int64_t>() + i * rank(); }
 };
 
+// A row of indices for each value, a column for each dimension. REQUIRES: a matrix, two vectors.
+Status CheckSparseCounts(const Tensor& indices, const Tensor& values, const Tensor& shape);
+
 // TensorFlow's wording of the errors: "Input indices ..." or "Sparse indices ...".
 enum class SparseWords : uint8_t { kInput, kSparse };
 // Checks ranks and sizes of the three, and with `bounds` that every index lies within the shape;

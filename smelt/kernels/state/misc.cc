@@ -92,6 +92,11 @@ Status RunPrintV2(OpContext& ctx) {
   return ctx.files().Append(s.path, text);
 }
 
+Status RunFact(OpContext& ctx) {
+  ctx.set_output(0, Tensor::Scalar(std::string("0! == 1")));
+  return OkStatus();
+}
+
 Status RunTimestamp(OpContext& ctx) {
   ctx.set_output(0, Tensor::Scalar(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch())));
   return OkStatus();
@@ -174,22 +179,19 @@ void CountBins(const Tensor& indices, const Tensor& weights, bool binary, int64_
 
 Status RunCount(OpContext& ctx, bool dense) {
   const Tensor &indices = ctx.input(0), &size = ctx.input(1), &weights = ctx.input(2);
-  if (size.rank() != 0) {
-    return InvalidArgument("Shape must be rank 0 but is rank ", size.rank());
-  }
-  const int64_t bins = IndexAt(size, 0);
-  if (bins < 0) return InvalidArgument("size (", bins, ") must be non-negative");
   if (dense && indices.rank() > 2) {
     return InvalidArgument("Shape must be at most rank 2 but is rank ", indices.rank());
   }
-  if (!dense && weights.num_elements() != 0 && weights.num_elements() != indices.num_elements()) {
-    return InvalidArgument("Input indices and weights must have the same size.");
+  if (size.rank() != 0) {
+    return InvalidArgument("Shape must be rank 0 but is rank ", size.rank());
   }
   if (dense && weights.num_elements() != 0 && !(weights.shape() == indices.shape())) {
     return InvalidArgument("`weights` must be the same shape as `arr` or a length-0 `Tensor`, in ",
                            "which case it acts as all weights equal to 1. Received ",
                            weights.shape().ToString());
   }
+  const int64_t bins = IndexAt(size, 0);
+  if (bins < 0) return InvalidArgument("size (", bins, ") must be non-negative");
   const bool matrix = dense && indices.rank() == 2;
   for (int64_t i = indices.num_elements() - 1; i >= 0; --i) {
     const int64_t index = IndexAt(indices, i);
@@ -197,6 +199,9 @@ Status RunCount(OpContext& ctx, bool dense) {
     if (!matrix) return InvalidArgument("Input arr must be non-negative!");
     // TensorFlow keeps the last that it finds.
     return InvalidArgument("Input 'in' must be non-negative! Negative input value found: ", index);
+  }
+  if (!dense && weights.num_elements() != 0 && weights.num_elements() != indices.num_elements()) {
+    return InvalidArgument("Input indices and weights must have the same size.");
   }
   const int64_t rows = matrix ? indices.dim(0) : 1;
   Shape shape({bins});
@@ -232,6 +237,7 @@ constexpr Kernel kMiscTable[] = {
     {"Print", "", kAnyType, "state:print", RunPrint, PreparePrint},
     {"PrintV2", "", kAnyType, "state:print", RunPrintV2, PreparePrintV2},
     {"Timestamp", "", kAnyType, "state:timestamp", RunTimestamp},
+    {"Fact", "", kAnyType, "state:fact", RunFact},
     {"BoostedTreesBucketize", "", kAnyType, "state:trees_bucketize", RunTreesBucketize},
     {"Bucketize", "T", kBucketTypes, "state:bucketize", RunBucketize, PrepareBucketize},
     {"Bincount", "T", kBucketTypes, "state:bincount", RunBincount},

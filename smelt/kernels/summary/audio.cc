@@ -28,7 +28,9 @@ Status RunAudioSummary(OpContext& ctx) {
   std::string summary;
   for (int64_t i = 0; i < n; ++i) {
     if (rate >= 4294967296.0f) {
-      return InvalidArgument("sample_rate must be in (0, 2^32), got: ", rate);
+      // As the conversion to an integer that the message is made of gives it.
+      const uint64_t shown = rate < 0x1p63f ? static_cast<uint64_t>(rate) : uint64_t{1} << 63;
+      return InvalidArgument("sample_rate must be in (0, 2^32), got: ", shown);
     }
     if (channels == 0) return InvalidArgument("audio is null");
     if (channels > 65535) {

@@ -35,6 +35,10 @@ Status DecodeBase64(absl::string_view s, std::string* out) {
   if (!s.empty() && s.size() % 4 == 0 && s.back() == '=') {
     s.remove_suffix(s[s.size() - 2] == '=' ? 2 : 1);
   }
+  // Whole groups of four come before the length, as in TensorFlow.
+  for (const char c : s.substr(0, s.size() / 4 * 4)) {
+    if (Base64Value(c) < 0) return InvalidArgument("Invalid character found in base64.");
+  }
   if (s.size() % 4 == 1) return InvalidArgument("Base64 string length cannot be 1 modulo 4.");
   out->reserve(s.size() / 4 * 3 + 3);
   uint32_t bits = 0;
@@ -171,9 +175,6 @@ struct CsvState final : KernelState {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareCsv(const Node& node) {
   auto state = std::make_unique<CsvState>();
-  const std::string delimiter = node.String("field_delim", ",");
-  if (delimiter.size() != 1) return InvalidArgument("field_delim should be only 1 char");
-  state->delimiter = delimiter[0];
   state->quotes = node.Bool("use_quote_delim", true);
   state->na_value = node.String("na_value");
   state->columns = node.Ints("select_cols");
@@ -181,12 +182,17 @@ StatusOr<std::unique_ptr<KernelState>> PrepareCsv(const Node& node) {
   if (!state->columns.empty() && state->columns.size() != outputs) {
     return InvalidArgument("select_cols should match output size");
   }
-  for (size_t i = 0; i < state->columns.size(); ++i) {
-    if (state->columns[i] < 0) return InvalidArgument("select_cols should be non-negative");
-    if (i > 0 && state->columns[i - 1] >= state->columns[i]) {
+  for (size_t i = 1; i < state->columns.size(); ++i) {
+    if (state->columns[i - 1] >= state->columns[i]) {
       return InvalidArgument("select_cols should be strictly increasing indices");
     }
   }
+  if (!state->columns.empty() && state->columns.front() < 0) {
+    return InvalidArgument("select_cols should be non-negative indices");
+  }
+  const std::string delimiter = node.String("field_delim", ",");
+  if (delimiter.size() != 1) return InvalidArgument("field_delim should be only 1 char");
+  state->delimiter = delimiter[0];
   return state;
 }
 

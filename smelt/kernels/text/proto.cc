@@ -19,6 +19,12 @@ StatusOr<std::unique_ptr<KernelState>> PrepareProto(const Node& node) {
   state->names = node.Get<std::vector<std::string>>("field_names", {});
   const auto types = node.Get<std::vector<Dtype>>(decode ? "output_types" : "Tinput_types", {});
   if (types.size() != state->names.size()) {
+    // What TensorFlow reports first is a source or a message that it does not know, and, of fields
+    // to encode, one that the message lacks.
+    const std::vector<std::string> names = decode ? std::vector<std::string>() : state->names;
+    RETURN_IF_ERROR(ProtoCodec::Make(node.String("descriptor_source"), node.String("message_type"),
+                                     names, {}, ProtoCodec::Use::kEncode)
+                        .status());
     return InvalidArgument(decode ? "field_names and output_types attributes must have the same "
                                     "length"
                                   : "Length of inputs list must match field_names");

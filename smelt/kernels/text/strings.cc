@@ -110,7 +110,7 @@ Status RunLength(OpContext& ctx) {
 // False when pos lies outside of s.
 bool SubstrBytes(const std::string& s, int64_t pos, int64_t len, std::string* out) {
   const auto size = static_cast<int64_t>(s.size());
-  if (pos > size || pos < -size) return false;
+  if (pos > size || pos < -size || (pos < 0 && len < 0)) return false;
   const int64_t from = pos < 0 ? size + pos : pos;
   const int64_t n = len < 0 ? size - from : std::min(len, size - from);
   out->assign(s, static_cast<size_t>(from), static_cast<size_t>(n));
@@ -275,7 +275,8 @@ Status RunReduceJoin(OpContext& ctx) {
 
 Status RunSegmentJoin(OpContext& ctx) {
   const Tensor &in = ctx.input(0), &ids = ctx.input(1), &count = ctx.input(2);
-  const std::string separator = ctx.node().String("separator");
+  // TensorFlow reads it up to a zero byte.
+  const std::string separator = ctx.node().String("separator").c_str();
   if (count.num_elements() == 0) {
     return InvalidArgument("Number of segments cannot be empty.");
   }

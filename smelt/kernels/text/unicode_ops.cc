@@ -24,7 +24,6 @@ StatusOr<std::unique_ptr<KernelState>> PrepareUnicode(const Node& node) {
   const std::string input = node.String("input_encoding", "UTF-8");
   state->input = ParseTextEncoding(input);
   if (state->input == TextEncoding::kUnknown) {
-    RETURN_IF_ERROR(IcuDecoder::Open(input).status());
     state->input_name = input;
   }
   const std::string output = node.String("output_encoding", "UTF-8");
@@ -47,6 +46,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareUnicode(const Node& node) {
   }
   state->replacement = static_cast<int32_t>(replacement);
   state->replace_controls = node.Bool("replace_control_characters");
+  if (!state->input_name.empty()) RETURN_IF_ERROR(IcuDecoder::Open(input).status());
   return state;
 }
 

@@ -262,6 +262,7 @@ class DescribedCodec final : public ProtoCodec {
       if (f == nullptr || f->containing_type() != message_) {
         return InvalidArgument("Unknown field: ", names[i], " in message type ", message_type);
       }
+      if (types.empty()) continue;
       if (use == Use::kDecode && !Has(TypesOf(f->type()), types[i])) {
         return InvalidArgument("Unexpected output type for ", f->full_name(), ": ",
                                f->cpp_type_name(), " to ", EnumName(types[i]));

@@ -20,6 +20,7 @@ class ProtoCodec {
   // `source`: "local://" (messages that smelt itself has), "bytes://" and a serialized
   // FileDescriptorSet, or the path of a file that holds one. Fields go by their names,
   // extensions by their full names. INVALID_ARGUMENT in TensorFlow's words.
+  // Without `types` only the names are checked.
   static StatusOr<std::unique_ptr<ProtoCodec>> Make(absl::string_view source,
                                                     absl::string_view message_type,
                                                     std::span<const std::string> field_names,

@@ -99,6 +99,19 @@ std::string AudioSummary(absl::string_view tag, float sample_rate, int64_t chann
   return summary.SerializeAsString();
 }
 
+std::string ImageSummary(absl::string_view tag, int64_t height, int64_t width, int64_t channels,
+                         absl::string_view png) {
+  tensorflow::Summary summary;
+  auto* v = summary.add_value();
+  v->set_tag(std::string(tag));
+  auto* image = v->mutable_image();
+  image->set_height(static_cast<int>(height));
+  image->set_width(static_cast<int>(width));
+  image->set_colorspace(static_cast<int>(channels));
+  image->set_encoded_image_string(std::string(png));
+  return summary.SerializeAsString();
+}
+
 StatusOr<std::string> MergeSummaries(std::span<const std::string> summaries) {
   tensorflow::Summary all;
   std::set<std::string> tags;

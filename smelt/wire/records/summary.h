@@ -40,6 +40,9 @@ StatusOr<std::string> TensorSummary(absl::string_view tag, absl::string_view nod
 // Samples as an encoded WAV file.
 std::string AudioSummary(absl::string_view tag, float sample_rate, int64_t channels, int64_t frames,
                          absl::string_view wav);
+// An image as an encoded PNG file.
+std::string ImageSummary(absl::string_view tag, int64_t height, int64_t width, int64_t channels,
+                         absl::string_view png);
 // All values of the inputs. INVALID_ARGUMENT for bytes that do not parse, and for a tag that stands
 // twice.
 StatusOr<std::string> MergeSummaries(std::span<const std::string> summaries);
