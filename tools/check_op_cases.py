@@ -72,7 +72,7 @@ NEVER_FAIL = {
         "MapClear MapIncompleteSize MapSize OrderedMapClear OrderedMapIncompleteSize OrderedMapSize StageClear StageSize "
         "VarIsInitializedOp"),
     "shape inference refuses all that is wrong, so that no graph with it is built": "ApproxTopK ParallelConcat StringFormat",
-    "has no input": "Const ControlTrigger DeviceIndex FakeParam NoOp StatelessRandomGetAlg Timestamp",
+    "has no input": "Const ControlTrigger DeviceIndex Fact FakeParam NoOp StatelessRandomGetAlg Timestamp",
     "ends the process": "Abort",
     "TensorFlow 2.21 runs no graph that holds it": (
         "BoostedTreesBucketize NonSerializableDataset TFRecordDatasetV2 TopK XlaIf XlaReplicaId _FusedBatchNormEx "

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "smelt/graph/constant.h"
+#include "smelt/lite/common/attributes.h"
 #include "smelt/lite/quantize/agreed_scales.h"
 #include "smelt/lite/quantize/integer_lstm.h"
 #include "smelt/lite/quantize/left_float.h"
