@@ -107,7 +107,10 @@ std::string Contracts(RowNode& n, std::span<const EinsumLabels> inputs,
     const auto at = std::ranges::find(inputs[i], label);
     if (n.rows(i) || at == inputs[i].end()) continue;
     const int d = static_cast<int>(at - inputs[i].begin());
-    if (!n.whole(i) || n.Dim(n.input(i), d) != 1) return "has another value for each row";
+    // Of labels those of an ellipsis alone are repeated.
+    if (!n.whole(i) || n.Dim(n.input(i), d) != 1 || label < kEllipsis) {
+      return "has another value for each row";
+    }
   }
   const auto at = std::ranges::find(output, label);
   if (at == output.end()) return "adds up over the rows";
