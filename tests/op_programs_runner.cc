@@ -1,6 +1,8 @@
-// smelt_case_tests op_programs [--filter TEXT] FILE...: runs each op case of one op
-// (docs/formats/op_cases.md) twice in one graph, so that a region of them is compiled: all inputs
-// fed, all but the first constant, and with Grappler's passes, too.
+// smelt_case_tests op_programs [--filter TEXT] [--every N] FILE...: runs each op case (or one of N)
+// of one op (docs/formats/op_cases.md) twice in one graph, so that a region of them is compiled:
+// all inputs fed, all but the first constant, and with Grappler's passes, too. Floating results are
+// also read by a bias, a sum, a factor, an activation, which the op's kernel may do in the same
+// pass.
 //
 // Prints what fails and ends with "N passed, N failed"; exit code 1 when something failed, 2 when a
 // file could not be read.
@@ -10,6 +12,7 @@
 #include <memory>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "smelt/graph/text.h"
@@ -25,10 +28,80 @@ struct Way {
   const char* name;
   bool constants;  // inputs behind the first
   bool optimize;
+  bool followed = false;
 };
 constexpr Way kWays[] = {{"fed", false, false},
                          {"with constants", true, false},
-                         {"with constants, optimized", true, true}};
+                         {"with constants, optimized", true, true},
+                         {"followed", false, false, true},
+                         {"with constants, followed", true, false, true},
+                         {"with constants, optimized, followed", true, true, true}};
+
+// What is done to a floating result: ops of it and, where there are two inputs, of a constant.
+struct Follower {
+  const char* op;
+  enum class Operand { kNone, kScalar, kVector, kWhole } operand = Operand::kNone;
+};
+using Operand = Follower::Operand;
+const std::vector<std::vector<Follower>> kTails = {
+    {{"Relu"}},
+    {{"BiasAdd", Operand::kVector}},
+    {{"AddV2", Operand::kWhole}, {"Relu"}},
+    {{"Mul", Operand::kScalar}, {"Tanh"}},
+    {{"AddV2", Operand::kVector}, {"Relu6"}},
+    {{"Mul", Operand::kVector}, {"AddV2", Operand::kVector}, {"AddV2", Operand::kWhole}},
+    {{"BiasAdd", Operand::kVector}, {"Sigmoid"}}};
+
+bool IsFollowed(const Tensor& t) {
+  return IsFloating(t.dtype()) && t.rank() >= 2 && t.num_elements() > 0;
+}
+
+// A constant for `operand` of a result.
+std::string ConstantFor(Operand operand, const Tensor& result) {
+  Shape shape;
+  if (operand == Operand::kVector) shape = Shape({result.shape().back()});
+  if (operand == Operand::kWhole) shape = result.shape();
+  std::string text =
+      absl::StrCat(DtypeName(result.dtype()), "[", absl::StrJoin(shape.dims(), ","), "]{");
+  for (int64_t i = 0; i < shape.num_elements(); ++i) {
+    absl::StrAppend(&text, i ? ", " : "", 0.25 * static_cast<double>(i * 7 % 5) - 0.5);
+  }
+  return absl::StrCat(text, "}");
+}
+
+// The nodes of a tail behind `of`, the last called `name`.
+std::string TailText(const std::vector<Follower>& tail, const std::string& of,
+                     const std::string& name, const Tensor& result) {
+  std::string text, at = of;
+  for (size_t i = 0; i < tail.size(); ++i) {
+    const bool last = i + 1 == tail.size();
+    const std::string node = last ? name : absl::StrCat(name, "_", i);
+    const Follower& f = tail[i];
+    std::string operand;
+    if (f.operand != Operand::kNone) {
+      operand = absl::StrCat(", ", name, "_c", i);
+      absl::StrAppend(&text, name, "_c", i, " = Const {dtype=", DtypeName(result.dtype()),
+                      ", value=", ConstantFor(f.operand, result), "}\n");
+    }
+    absl::StrAppend(&text, node, " = ", f.op, "(", at, operand, ") {T=", DtypeName(result.dtype()),
+                    "}\n");
+    at = node;
+  }
+  return text;
+}
+
+// What the tail makes of the result, node by node.
+StatusOr<Tensor> FollowAlone(const std::vector<Follower>& tail, Tensor result) {
+  const std::string text = absl::StrCat("x = Placeholder {dtype=", DtypeName(result.dtype()),
+                                        ", shape=shape(?)}\n", TailText(tail, "x", "y", result));
+  ASSIGN_OR_RETURN(auto graph, ParseGraph(text));
+  RewriterConfig rewriter;
+  rewriter.disable_meta_optimizer = true;
+  Session session(std::shared_ptr<const Graph>(std::move(graph)),
+                  {.compile = false, .rewriter = rewriter});
+  ASSIGN_OR_RETURN(std::vector<Tensor> results, session.Run({{"x", std::move(result)}}, {"y"}, {}));
+  return results[0];
+}
 
 // By graph: cases of one op and one type find what those before, of other shapes, have made.
 using Sessions = std::map<std::string, std::unique_ptr<Session>>;
@@ -55,6 +128,19 @@ std::string RunTwice(const TestCase& c, const std::vector<Tensor>& inputs, const
                     names.empty() ? "" : absl::StrCat("(", absl::StrJoin(names, ", "), ")"),
                     c.op.substr(name_end), "\n");
   }
+  // Of whose results tails are read: the wanted ones, by output.
+  std::map<size_t, Tensor> followed;
+  const std::vector<Follower>& tail = kTails[static_cast<size_t>(c.line) % kTails.size()];
+  for (size_t k = 0; way.followed && k < c.outs.size(); ++k) {
+    auto want = ParseTensorText(c.outs[k]);
+    if (!want.ok() || !IsFollowed(*want)) continue;
+    const std::string name = absl::StrCat("tail", k);
+    absl::StrAppend(&text, TailText(tail, absl::StrCat("tested:", k), name, *want));
+    auto then = FollowAlone(tail, *std::move(want));
+    if (!then.ok()) return std::string(then.status().message());
+    followed.emplace(k, *std::move(then));
+  }
+  if (way.followed && followed.empty()) return "";
   bool done = false;
   auto graph = ParseGraph(text);
   if (!graph.ok()) return CompareStatus(graph.status(), c.steps[0].failure, &done);
@@ -74,13 +160,22 @@ std::string RunTwice(const TestCase& c, const std::vector<Tensor>& inputs, const
     for (size_t k = 0; k < c.outs.size(); ++k) fetches.push_back(absl::StrCat(each, ":", k));
     if (c.outs.empty()) targets.push_back(each);
   }
+  if (way.followed) {
+    fetches.clear();
+    for (const auto& [k, want] : followed) fetches.push_back(absl::StrCat("tail", k));
+  }
   // The second run finds what the first one has made.
   for (int run = 0; run < 2; ++run) {
     auto results = session->Run(feeds, fetches, targets);
     std::string why = CompareStatus(results.status(), c.steps[0].failure, &done);
     if (!why.empty()) return why;
     if (done) continue;
-    for (size_t k = 0; k < fetches.size(); ++k) {
+    for (size_t at = 0; const auto& [k, want] : followed) {
+      why = Compare((*results)[at], want, c);
+      if (!why.empty()) return absl::StrCat("run ", run + 1, ": ", fetches[at], " ", why);
+      ++at;
+    }
+    for (size_t k = 0; !way.followed && k < fetches.size(); ++k) {
       auto want = ParseTensorText(c.outs[k % c.outs.size()]);
       if (!want.ok()) return std::string(want.status().message());
       why = Compare((*results)[k], *want, c);
@@ -95,9 +190,12 @@ std::string RunTwice(const TestCase& c, const std::vector<Tensor>& inputs, const
 int OpProgramTests(int argc, char** argv) {
   std::vector<TestCase> cases;
   std::string filter;
+  int every = 1;  // N: one case of N
   for (int i = 1; i < argc; ++i) {
     if (absl::string_view(argv[i]) == "--filter" && i + 1 < argc) {
       filter = argv[++i];
+    } else if (absl::string_view(argv[i]) == "--every" && i + 1 < argc) {
+      if (!absl::SimpleAtoi(argv[++i], &every) || every < 1) return 2;
     } else if (const Status s = ReadCases(argv[i], &cases); !s.ok()) {
       std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
       return 2;
@@ -107,6 +205,7 @@ int OpProgramTests(int argc, char** argv) {
   std::array<Sessions, std::size(kWays)> sessions;
   for (const TestCase& c : cases) {
     if (c.is_graph || !absl::StrContains(c.op, filter)) continue;
+    if ((&c - cases.data()) % every != 0) continue;
     std::vector<Tensor> inputs;
     for (const std::string& literal : c.ins) {
       if (auto t = ParseTensorText(literal); t.ok()) inputs.push_back(*std::move(t));
@@ -117,7 +216,7 @@ int OpProgramTests(int argc, char** argv) {
     for (const Way& way : kWays) {
       if (way.constants && inputs.size() < 2) continue;
       // Passes take away what would do nothing, and some of it would fail.
-      if (way.optimize && c.steps[0].failure.expected) continue;
+      if ((way.optimize || way.followed) && c.steps[0].failure.expected) continue;
       const std::string why = RunTwice(c, inputs, way, sessions[static_cast<size_t>(&way - kWays)]);
       ++(why.empty() ? passed : failed);
       if (why.empty()) continue;
