@@ -21,6 +21,7 @@ constexpr struct {
     {"grappler", GrapplerTests},      // the optimizer beside TensorFlow's
     {"rows", RowTests},               // what the row analysis finds of functions
     {"op_rows", OpRowTests},          // and what ops make of parts of their rows
+    {"op_lite", OpLiteTests},         // single ops as .tflite files
     {"estimates", EstimateTests},     // what nodes take, beside TensorFlow's virtual cluster
     {"convert", ConvertTests},        // a model and options in, what must come out
     {"lite", LiteTests},              // graphs on their way to a .tflite file and back
@@ -33,10 +34,11 @@ int main(int argc, char** argv) {
   for (const auto& kind : smelt::kKinds) {
     if (argc > 2 && argv[1] == kind.name) return kind.run(argc - 1, argv + 1);
   }
-  std::fprintf(stderr,
-               "usage: smelt_case_tests "
-               "ops|sessions|op_programs|shapes|passes|programs|grappler|rows|op_rows|estimates|"
-               "convert|lite "
-               "[FLAG...] FILE...\n");
+  std::fprintf(
+      stderr,
+      "usage: smelt_case_tests "
+      "ops|sessions|op_programs|op_lite|shapes|passes|programs|grappler|rows|op_rows|estimates|"
+      "convert|lite "
+      "[FLAG...] FILE...\n");
   return 2;
 }

@@ -12,6 +12,7 @@ int ProgramTests(int argc, char** argv);
 int GrapplerTests(int argc, char** argv);
 int RowTests(int argc, char** argv);
 int OpRowTests(int argc, char** argv);
+int OpLiteTests(int argc, char** argv);
 int OpProgramTests(int argc, char** argv);
 int EstimateTests(int argc, char** argv);
 int ConvertTests(int argc, char** argv);

@@ -17,6 +17,7 @@
 namespace smelt {
 
 PartialShape Legalizer::shape(Endpoint e) const {
+  if (e.node == nullptr) return {};
   const Attr* stated = e.node->attrs().Find(kOutputShapes);
   const bool made = stated_ || absl::StartsWith(e.node->op(), "tfl.") || e.node->Is("Complex");
   if (made && stated != nullptr) {
@@ -28,6 +29,7 @@ PartialShape Legalizer::shape(Endpoint e) const {
 }
 
 std::optional<Tensor> Legalizer::Constant(Endpoint e) const {
+  if (e.node == nullptr) return std::nullopt;
   return ConstantTensor(*BehindIdentities(e).node);
 }
 
@@ -50,7 +52,10 @@ StatusOr<Node*> Legalizer::AddMany(OpName op, std::span<const Endpoint> inputs, 
                                    std::span<const LiteOutput> outputs) {
   DtypeVector in, out;
   std::vector<PartialShape> shapes;
-  for (const Endpoint& e : inputs) in.push_back(BaseType(type(e)));
+  for (const Endpoint& e : inputs) {
+    if (e.node == nullptr) return Internal("an input of ", op.text(), " was not made");
+    in.push_back(BaseType(type(e)));
+  }
   for (const LiteOutput& o : outputs) {
     out.push_back(BaseType(o.type));
     std::vector<int64_t> dims;

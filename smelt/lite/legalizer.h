@@ -37,10 +37,14 @@ class Legalizer {
       : graph_(graph), shapes_(shapes), resources_(resources), stated_(stated) {}
 
   Graph& graph() { return graph_; }
-  // Free sizes are -1 or symbols.
+  // Free sizes are -1 or symbols. Of what a failed OperatorChain gives, an endpoint without a node,
+  // nothing is known: here and below.
   PartialShape shape(Endpoint e) const;
   int rank(Endpoint e) const { return shape(e).rank(); }  // -1: not known
-  Dtype type(Endpoint e) const { return e.node->output_types[static_cast<size_t>(e.port)]; }
+  Dtype type(Endpoint e) const {
+    if (e.node == nullptr) return Dtype::kInvalid;
+    return e.node->output_types[static_cast<size_t>(e.port)];
+  }
   // Of a Const, through identities.
   std::optional<Tensor> Constant(Endpoint e) const;
   std::optional<std::vector<int64_t>> Integers(Endpoint e) const;

@@ -248,6 +248,8 @@ infinite = np.float32([[np.inf, -np.inf, 0]] * 5)
 apart, near = np.float32([[0, i, 1, i + 1] for i in (0, 2, 4, 6)]), np.float32([[0, i, 1, i + 1] for i in (0, 0.1, 4, 4.1)])
 for n, boxes in {"all": apart, "few": near}.items():
     case(f"suppression_of_{n}", lambda b, s: tf.image.non_max_suppression(b, s, 3, 0.5), [4, 4], [4], inputs=[boxes, np.float32([0.9, 0.8, 0.7, 0.6])])
+# An overlap of exactly the threshold drops nothing.
+case("suppression_at_threshold", lambda b, s: tf.image.non_max_suppression_padded(b, s, 3, 0.5, pad_to_max_output_size=True)[0] + 0, [3, 4], [3], inputs=[np.float32([[0, 0, 1, 1], [0, 0, 1, 0.5], [0, 0, 1, 1]]), np.float32([0.9, 0.8, 0.7])])
 for n in "TensorScatterMax", "TensorScatterMin":
     case(n, lambda x, u, n=n: getattr(raw, n)(tensor=x, indices=[[1], [3], [1]], updates=u), [5, 3], [3, 3])
     case(f"{n}_infinite", lambda x, i, u, n=n: getattr(raw, n)(tensor=x, indices=i, updates=u), [5, 3], spec([None, 2], I), [None], inputs=[infinite, np.int32([[0, 0], [0, 1], [4, 2], [4, 2]]), np.float32([1, 2, 3, -3])])

@@ -22,6 +22,10 @@ LiteEndpoints CrossEntropy(Node& n, Legalizer& l) {
   if (l.rank(n.input(0)) != 2 || l.rank(n.input(1)) != 2) {
     return Unimplemented("the ranks of its inputs are not known");
   }
+  for (int d = 0; d < 2; ++d) {
+    const int64_t x = l.shape(n.input(0))[d], y = l.shape(n.input(1))[d];
+    if (x >= 0 && y >= 0 && x != y) return Unimplemented("it broadcasts logits or labels");
+  }
   OperatorChain c(l);
   const Endpoint labels = n.input(1);
   const Endpoint each = c.Mul(labels, LogProbabilities(n.input(0), c));

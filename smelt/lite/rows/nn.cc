@@ -147,6 +147,7 @@ LiteEndpoints DepthwiseConv2D(Node& n, Legalizer& l) {
   const std::vector<int64_t> strides = image.Ints("strides"), dilations = image.Ints("dilations");
   RETURN_IF_ERROR(CheckWindow(strides, dilations));
   const int64_t channels = filter[2] * filter[3];
+  if (channels == 0) return Unimplemented("its filter is empty");
   const std::vector<int64_t> sizes = {1, filter[0], filter[1], channels};
   std::string padding;
   ASSIGN_OR_RETURN(const Endpoint input, PaddedInput(n, n.input(0), l, &padding));

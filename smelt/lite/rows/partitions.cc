@@ -24,6 +24,8 @@ LiteEndpoints DynamicPartition(Node& n, Legalizer& l) {
   if (!data.known_rank() || !parts.known_rank()) {
     return Unimplemented("the ranks of its inputs are not known");
   }
+  if (parts.rank() > data.rank())
+    return InvalidArgument("its data has fewer dimensions than parts");
   OperatorChain c(l);
   Endpoint rows = n.input(0), numbers = n.input(1);
   std::vector<int64_t> dims = PartDims(data);

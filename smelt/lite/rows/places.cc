@@ -303,13 +303,16 @@ LiteEndpoints Bincounts(Node& n, Legalizer& l) {
   if (weighted && !present) {
     std::vector<int64_t> column(dims.begin(), dims.end() - 1);
     column.push_back(1);
+    const Endpoint flat = !dense && rank != 1 ? c.Reshape(n.input(2), {-1}) : n.input(2);
     const Endpoint each =
-        c.Make("tfl.expand_dims", {n.input(2), l.Int(-1)}, {}, {type, PartialShape::Of(column)});
+        c.Make("tfl.expand_dims", {flat, l.Int(-1)}, {}, {type, PartialShape::Of(column)});
     hot = c.Mul(hot, each);
   }
   const auto axis = static_cast<int64_t>(dims.size()) - 2;
-  return c.Done(
-      c.Reduce(present ? OpName("tfl.reduce_max") : OpName("tfl.sum"), hot, {axis}, false));
+  if (!present) return c.Done(c.Reduce("tfl.sum", hot, {axis}, false));
+  const Endpoint most = c.Reduce("tfl.reduce_max", hot, {axis}, false);
+  // Of no values the operator gives the least number.
+  return c.Done(dims[static_cast<size_t>(axis)] > 0 ? most : c.Max(most, none));
 }
 
 // How many of each sorted row are less than a value, or not greater.

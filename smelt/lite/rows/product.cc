@@ -51,8 +51,16 @@ StatusOr<Endpoint> ReshapedTo(Endpoint e, const std::vector<Endpoint>& parts,
   return l.Add("tfl.reshape", {e, shape}, {}, {l.type(e), PartialShape::Of(sizes)});
 }
 
+// Operands may have types of their own, and the result one, too.
+Status CheckFloats(const Node& n) {
+  for (const Dtype t : {n.input_types[0], n.input_types[1], n.output_types[0]}) {
+    if (t != Dtype::kFloat) return Unimplemented("its operator does not take ", DtypeName(t));
+  }
+  return OkStatus();
+}
+
 LiteEndpoints MatMul(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  RETURN_IF_ERROR(CheckFloats(n));
   Endpoint a = n.input(0), b = n.input(1);
   // This operator transposes what is computed itself.
   const bool as_it_is = n.Bool("transpose_b") && (l.Constant(a) || !n.Bool("transpose_a"));
@@ -74,7 +82,7 @@ LiteEndpoints BatchMatMul(Node& n, Legalizer& l) {
   // Whose sums are int32: as they are, of numbers without scales. Keras' quantized layers.
   const bool whole = n.input_types[0] == Dtype::kInt8 && n.input_types[1] == Dtype::kInt8 &&
                      n.output_types[0] == Dtype::kInt32;
-  if (!whole) RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  if (!whole) RETURN_IF_ERROR(CheckFloats(n));
   const Endpoint x = n.input(0);
   Endpoint y = n.input(1);
   const int rank_x = l.rank(x), rank_y = l.rank(y);

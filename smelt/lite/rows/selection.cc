@@ -1,5 +1,6 @@
 // Ops that choose, count and scatter: boxes, buckets, sparse tensors.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -17,9 +18,24 @@ StatusOr<Endpoint> FirstOf(Endpoint e, Endpoint count, const LiteOutput& out, Le
   return l.Add("tfl.slice", {e, l.Ints(std::vector<int64_t>{0}), size}, {}, out);
 }
 
+// The operator drops a box whose overlap is the threshold, and TensorFlow one whose overlap is
+// more: the next number is the same as that.
+Endpoint JustAbove(Endpoint threshold, Legalizer& l) {
+  const auto constant = l.Constant(threshold);
+  if (!constant || constant->num_elements() != 1) return threshold;
+  const float value = constant->flat<float>()[0];
+  // Above 1 it is none.
+  if (!(value >= 0 && value < 1)) return threshold;
+  return l.Floats(std::max(std::nextafter(value, 1.0f), std::numeric_limits<float>::min()));
+}
+
 // The operator pads what it selects, and says how many there are.
 LiteEndpoints Suppressed(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  for (int i = 3; i < n.num_inputs(); ++i) {
+    const Dtype type = n.input_types[static_cast<size_t>(i)];
+    if (type != Dtype::kFloat) return Unimplemented("a threshold is ", DtypeName(type));
+  }
   const bool soft = n.Is("NonMaxSuppressionV5"), counts = soft || n.Is("NonMaxSuppressionV4");
   std::vector<Endpoint> inputs = {n.input(0), n.input(1), n.input(2)};
   if (n.Is("NonMaxSuppression")) {
@@ -27,6 +43,7 @@ LiteEndpoints Suppressed(Node& n, Legalizer& l) {
   } else {
     inputs.push_back(n.input(3));
   }
+  inputs.back() = JustAbove(inputs.back(), l);
   // Without a threshold every score is high enough.
   inputs.push_back(n.num_inputs() > 4 ? n.input(4) : l.Floats(-std::numeric_limits<float>::max()));
   if (soft) inputs.push_back(n.input(5));

@@ -171,7 +171,7 @@ LiteEndpoints SparseSum(Node& n, Legalizer& l) {
   ASSIGN_OR_RETURN(const int64_t rank, SparseRank(indices, n.input(2), l));
   const auto axes = l.Integers(n.input(3));
   if (!axes) return Unimplemented("its axes are no constants");
-  std::vector<bool> summed(static_cast<size_t>(rank), axes->empty());
+  std::vector<bool> summed(static_cast<size_t>(rank), false);
   for (const int64_t a : *axes) {
     if (a < -rank || a >= rank) {
       return InvalidArgument("Invalid reduction dimension ", a, ", for input with ", rank,

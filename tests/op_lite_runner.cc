@@ -1,0 +1,221 @@
+// smelt_case_tests op_lite [--filter TEXT] [--every N] FILE...: exports each op case (or one of N)
+// of one op (docs/formats/op_cases.md) as a TensorFlow Lite model, and runs that: its answers are
+// to be TensorFlow's for the op. All inputs are fed, or all but the first constant; sizes are
+// stated, or are not.
+//
+// What the exporter refuses in words is counted apart, and so is what operators do otherwise than
+// ops (kExceptions), which must only not end the program. Prints what fails and ends with "N
+// exported, N refused, N other, N failed"; exit code 1 when something failed, 2 when a file could
+// not be read.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "smelt/graph/text.h"
+#include "smelt/lite/export.h"
+#include "smelt/lite/lite_file.h"
+#include "smelt/model/loaded_model.h"
+#include "tests/case_tests.h"
+#include "tests/op_case.h"
+#include "tests/op_compare.h"
+
+namespace smelt {
+namespace {
+
+struct Way {
+  const char* name;
+  bool constants;  // inputs behind the first
+  bool stated;     // the sizes of inputs
+};
+constexpr Way kWays[] = {
+    {"fed", false, true}, {"with constants", true, true}, {"of free sizes", true, false}};
+
+// Infinities are made finite, casts saturate, and NaN is not looked for: only numbers that any
+// arithmetic keeps are compared.
+bool IsOrdinary(const Tensor& t) {
+  constexpr double kMost = 100;
+  const auto ordinary = [](double v) { return std::abs(v) <= kMost; };
+  switch (t.dtype()) {
+    case Dtype::kFloat:
+      return std::ranges::all_of(t.flat<float>(), ordinary);
+    case Dtype::kDouble:
+      return std::ranges::all_of(t.flat<double>(), ordinary);
+    case Dtype::kHalf:
+      return std::ranges::all_of(t.flat<Half>(),
+                                 [&](Half v) { return ordinary(static_cast<float>(v)); });
+    case Dtype::kBfloat16:
+      return std::ranges::all_of(t.flat<Bfloat16>(),
+                                 [&](Bfloat16 v) { return ordinary(static_cast<float>(v)); });
+    default:
+      return true;
+  }
+}
+
+// What operators are known to do otherwise, by a part of the op's text.
+struct Exception {
+  absl::string_view part, why;
+};
+constexpr Exception kExceptions[] = {
+    {"bad_indices_policy=\"IGNORE\"", "operators refuse places outside"},
+    {"ScatterNdNonAliasingAdd", "updates of less dimensions"},
+    {"incompatible_shape_error=false", "operators refuse shapes that do not fit"},
+    {"sorted=false", "the operator sorts"},
+    {"CombinedNonMaxSuppression", "boxes of no area"},
+    {"NonMaxSuppression", "a box is dropped at a threshold that is fed, and in soft selections"},
+    {"DynamicStitch", "rows that no index names"},
+    {"Segment", "rows of no segment, and no rows"},
+    {"SigmoidGrad", "shapes of the same size"},
+    {"TanhGrad", "shapes of the same size"},
+    {"SqrtGrad", "shapes of the same size"},
+    {"RsqrtGrad", "shapes of the same size"},
+    {"ReciprocalGrad", "shapes of the same size"},
+    {"InvGrad", "shapes of the same size"},
+    {"MaxPoolGradGrad", "a result that is not that of the pool"},
+    {"Conv2DBackpropFilter", "filters of no depth"},
+    {"LeftShift", "by more than there are bits"},
+    {"UnravelIndex", "indices outside"},
+    {"HistogramFixedWidth", "sums in float"},
+    {"AdjustHue", "roundings of a hue"},
+    {"StridedSlice {Index=int64", "places beyond 32 bits"},
+    {"T=half", "operators compute in float"},
+    {"T=bfloat16", "the same"},
+    {"Einsum", "an ellipsis that repeats sizes which are not known"},
+    {"SoftmaxCrossEntropyWithLogits", "logits that are repeated, of sizes that are not known"},
+    {"MatMul", "products of nothing, of sizes that are not known"},
+};
+bool IsException(absl::string_view op) {
+  return std::ranges::any_of(kExceptions,
+                             [&](const Exception& e) { return absl::StrContains(op, e.part); });
+}
+
+struct Outcome {
+  bool exported = false;
+  std::string why;  // it failed; empty: it did not
+};
+
+// The op as a model of one signature, whose inputs and outputs are i0, i1, ... and o0, o1, ...
+StatusOr<MetaGraph> ModelOf(const TestCase& c, const std::vector<Tensor>& inputs, const Way& way,
+                            NamedTensors* feeds) {
+  std::string text;
+  std::vector<std::string> names;
+  MetaGraph meta;
+  meta.tags = {"serve"};
+  Signature& signature = meta.signatures["serving_default"];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& t = inputs[i];
+    const absl::string_view type = DtypeName(t.dtype());
+    names.push_back(absl::StrCat("in", i));
+    if (i > 0 && way.constants) {
+      absl::StrAppend(&text, "in", i, " = Const {dtype=", type, ", value=", c.ins[i], "}\n");
+      continue;
+    }
+    PartialShape shape = t.shape();
+    if (!way.stated) shape = PartialShape::UnknownOfRank(t.rank());
+    absl::StrAppend(&text, "in", i, " = Placeholder {dtype=", type, ", shape=", shape.ToString(),
+                    "}\n");
+    TensorInfo& info = signature.inputs[absl::StrCat("i", i)];
+    info.kind = TensorInfo::Kind::kDense;
+    info.name = absl::StrCat("in", i, ":0");
+    info.dtype = t.dtype();
+    info.shape = shape;
+    (*feeds)[absl::StrCat("i", i)] = t;
+  }
+  const size_t name_end = std::min(c.op.find_first_of(" {"), c.op.size());
+  absl::StrAppend(&text, "tested = ", c.op.substr(0, name_end), "(", absl::StrJoin(names, ", "),
+                  ")", c.op.substr(name_end), "\n");
+  ASSIGN_OR_RETURN(meta.graph, ParseGraph(text));
+  const Node& node = *meta.graph->Find("tested");
+  if (node.def() == nullptr || node.def()->stateful) return Unimplemented("it is stateful");
+  for (size_t k = 0; k < c.outs.size(); ++k) {
+    TensorInfo& info = signature.outputs[absl::StrCat("o", k)];
+    info.kind = TensorInfo::Kind::kDense;
+    info.name = absl::StrCat("tested:", k);
+    info.dtype = node.output_types[k];
+    info.shape = PartialShape();
+  }
+  signature.method_name = "tensorflow/serving/predict";
+  return meta;
+}
+
+StatusOr<LiteModel> Export(MetaGraph meta) {
+  ASSIGN_OR_RETURN(const auto model, LoadedModel::Load(std::move(meta), ""));
+  LiteReport report;
+  return ExportLite(*model, LiteFlags(), &report);
+}
+
+Outcome RunExported(const TestCase& c, const std::vector<Tensor>& inputs, const Way& way) {
+  NamedTensors feeds;
+  auto meta = ModelOf(c, inputs, way, &feeds);
+  if (!meta.ok() || feeds.empty()) return {};
+  auto file = Export(*std::move(meta));
+  if (!file.ok()) return {};
+  Outcome out{.exported = true};
+  auto read = MetaGraphOfLite(*file);
+  if (!read.ok()) return {true, absl::StrCat("is not read: ", read.status().message())};
+  auto model = LoadedModel::Load(*std::move(read), "");
+  if (!model.ok()) return {true, absl::StrCat("is not loaded: ", model.status().message())};
+  auto results = (*model)->RunSignature("serving_default", feeds);
+  if (!results.ok()) return {true, absl::StrCat("does not run: ", results.status().message())};
+  for (size_t k = 0; k < c.outs.size(); ++k) {
+    auto want = ParseTensorText(c.outs[k]);
+    const auto got = results->find(absl::StrCat("o", k));
+    if (!want.ok() || got == results->end()) return {true, absl::StrCat("has no output ", k)};
+    const std::string why = Compare(got->second, *want, c);
+    if (!why.empty()) return {true, absl::StrCat("output ", k, " ", why)};
+  }
+  return out;
+}
+
+}  // namespace
+
+int OpLiteTests(int argc, char** argv) {
+  std::vector<TestCase> cases;
+  std::string filter;
+  int every = 1;
+  for (int i = 1; i < argc; ++i) {
+    if (absl::string_view(argv[i]) == "--filter" && i + 1 < argc) {
+      filter = argv[++i];
+    } else if (absl::string_view(argv[i]) == "--every" && i + 1 < argc) {
+      if (!absl::SimpleAtoi(argv[++i], &every) || every < 1) return 2;
+    } else if (const Status s = ReadCases(argv[i], &cases); !s.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
+      return 2;
+    }
+  }
+  int exported = 0, refused = 0, other = 0, failed = 0;
+  for (const TestCase& c : cases) {
+    if (c.is_graph || c.steps[0].failure.expected || !absl::StrContains(c.op, filter)) continue;
+    if ((&c - cases.data()) % every != 0) continue;
+    std::vector<Tensor> inputs;
+    for (const std::string& literal : c.ins) {
+      if (auto t = ParseTensorText(literal); t.ok()) inputs.push_back(*std::move(t));
+    }
+    if (inputs.size() != c.ins.size() || inputs.empty()) continue;
+    std::vector<Tensor> all = inputs;
+    for (const std::string& literal : c.outs) {
+      if (auto t = ParseTensorText(literal); t.ok()) all.push_back(*std::move(t));
+    }
+    if (!std::ranges::all_of(all, IsOrdinary)) continue;
+    for (const Way& way : kWays) {
+      if (&way == &kWays[1] && inputs.size() < 2) continue;
+      const Outcome outcome = RunExported(c, inputs, way);
+      ++(outcome.exported ? exported : refused);
+      if (outcome.why.empty()) continue;
+      if (IsException(c.op)) {
+        ++other;
+        continue;
+      }
+      ++failed;
+      std::printf("FAILED %s, %s (%s:%d) %s\n", c.op.c_str(), way.name, c.file.c_str(), c.line,
+                  outcome.why.c_str());
+    }
+  }
+  std::printf("%d exported, %d refused, %d other, %d failed\n", exported, refused, other, failed);
+  return failed == 0 && exported > 0 ? 0 : 1;
+}
+
+}  // namespace smelt
