@@ -18,6 +18,12 @@ PartialShape Broadcast(const PartialShape& a, const PartialShape& b) {
   return PartialShape::Of(dims);
 }
 
+std::vector<int64_t> StatedDims(const PartialShape& shape) {
+  std::vector<int64_t> out;
+  for (int i = 0; i < shape.rank(); ++i) out.push_back(std::max<int64_t>(shape[i], -1));
+  return out;
+}
+
 std::vector<Endpoint> OperatorChain::Values(std::initializer_list<Arg> args) {
   Dtype type = Dtype::kFloat;
   for (const Arg& a : args) {

@@ -10,6 +10,9 @@
 
 namespace smelt {
 
+// Sizes as operators state them: those that are not known are -1. REQUIRES: a known rank.
+std::vector<int64_t> StatedDims(const PartialShape& shape);
+
 // Operators of float numbers, one behind the other. The first error is kept, and nothing is made
 // behind it: a row looks at the end.
 class OperatorChain {

@@ -11,12 +11,6 @@ constexpr DtypeSet kPartTypes = Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt6
                                       Dtype::kUint8, Dtype::kInt16, Dtype::kBool);
 constexpr DtypeSet kSegmentTypes = Types(Dtype::kFloat, Dtype::kInt32);
 
-std::vector<int64_t> PartDims(const PartialShape& shape) {
-  std::vector<int64_t> out;
-  for (int i = 0; i < shape.rank(); ++i) out.push_back(std::max<int64_t>(shape[i], -1));
-  return out;
-}
-
 // What is read of the rows that each part has.
 LiteEndpoints DynamicPartition(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kPartTypes));
@@ -28,7 +22,7 @@ LiteEndpoints DynamicPartition(Node& n, Legalizer& l) {
     return InvalidArgument("its data has fewer dimensions than parts");
   OperatorChain c(l);
   Endpoint rows = n.input(0), numbers = n.input(1);
-  std::vector<int64_t> dims = PartDims(data);
+  std::vector<int64_t> dims = StatedDims(data);
   if (parts.rank() != 1) {
     dims.erase(dims.begin(), dims.begin() + parts.rank());
     dims.insert(dims.begin(), -1);
@@ -141,7 +135,7 @@ LiteEndpoints NthElement(Node& n, Legalizer& l) {
   OperatorChain c(l);
   const bool reverse = n.Bool("reverse");
   const Endpoint from = reverse ? n.input(0) : c.Op("tfl.neg", {n.input(0)});
-  std::vector<int64_t> dims = PartDims(shape);
+  std::vector<int64_t> dims = StatedDims(shape);
   dims.back() = (*place)[0] + 1;
   const LiteOutput values = {l.type(from), PartialShape::Of(dims)};
   const LiteOutput places = {Dtype::kInt32, values.shape};
@@ -175,7 +169,7 @@ LiteEndpoints Cumprod(Node& n, Legalizer& l) {
   // Moved by so many places, ones coming in.
   const auto moved = [&](Endpoint e, int64_t by) -> Endpoint {
     std::vector<int64_t> begin(static_cast<size_t>(shape.rank())), sizes(begin.size(), -1);
-    std::vector<int64_t> dims = PartDims(shape);
+    std::vector<int64_t> dims = StatedDims(shape);
     begin[static_cast<size_t>(axis)] = reverse ? by : 0;
     sizes[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)] = size - by;
     const Endpoint part = c.Make("tfl.slice", {e, l.Ints(begin), l.Ints(sizes)}, {},
@@ -225,7 +219,7 @@ LiteEndpoints CumulativeLogSum(Node& n, Legalizer& l) {
   order.push_back(axis);
   const bool moves = axis != shape.rank() - 1;
   const Endpoint x = moves ? c.Transpose(n.input(0), order) : n.input(0);
-  std::vector<int64_t> dims = PartDims(c.shape(x));
+  std::vector<int64_t> dims = StatedDims(c.shape(x));
   dims.insert(dims.end() - 1, 1);
   const Endpoint row =
       c.Make("tfl.expand_dims", {x, l.Int(-2)}, {}, {Dtype::kFloat, PartialShape::Of(dims)});
@@ -287,6 +281,86 @@ LiteEndpoints VectorDiagonal(Node& n, Legalizer& l) {
   return One(l.Add("tfl.matrix_diag", {n.input(0)}, {}, l.OutputOf(n)));
 }
 
+// A size that is a constant, or bounded so that it is one: min(n, max(n, x)).
+std::optional<int64_t> KnownSize(Endpoint e, const Legalizer& l) {
+  const auto one = [&](Endpoint v) {
+    const auto given = l.Integers(v);
+    return given && given->size() == 1 ? std::optional((*given)[0]) : std::nullopt;
+  };
+  if (const auto size = one(e)) return size;
+  if (!e.node->Is("tfl.minimum")) return std::nullopt;
+  for (const int i : {0, 1}) {
+    const auto most = one(e.node->input(i));
+    const Node& other = *e.node->input(1 - i).node;
+    if (!most || !other.Is("tfl.maximum")) continue;
+    for (const int k : {0, 1}) {
+      const auto least = one(other.input(k));
+      if (least && *least >= *most) return most;
+    }
+  }
+  return std::nullopt;
+}
+
+// How often each number below the size stands in a row; or that it does.
+LiteEndpoints Bincounts(Node& n, Legalizer& l) {
+  const bool dense = n.Is("DenseBincount");
+  const Endpoint values = n.input(0);
+  const Dtype type = n.output_types[0];
+  if (!Has(Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64), type)) {
+    return Unimplemented("its operators do not count in ", DtypeName(type));
+  }
+  const int rank = l.rank(values);
+  if (rank < 1) return Unimplemented("the rank of its input is not known");
+  const auto size = KnownSize(n.input(1), l);
+  if (size && *size < 0) return InvalidArgument("its size is ", *size);
+  Endpoint depth;
+  if (size) {
+    depth = l.Int(*size);
+  } else {
+    ASSIGN_OR_RETURN(depth, AsInt32(n.input(1), l));
+  }
+  const PartialShape weights = l.shape(n.input(2));
+  const bool weighted = !(weights.rank() == 1 && weights[0] == 0);
+  const bool present = n.Bool("binary_output");
+  if (weighted && !present && weights.rank() != rank) {
+    return Unimplemented("the shape of its weights is not known");
+  }
+  OperatorChain c(l);
+  Endpoint in = values;
+  std::vector<int64_t> dims = StatedDims(l.shape(values));
+  if (!dense && rank != 1) {
+    in = c.Reshape(in, {-1});
+    dims = {-1};
+  }
+  dims.push_back(size.value_or(-1));
+  const auto number = [&](int64_t v) -> Endpoint {
+    const auto made = UniformTensor(type, Shape(), static_cast<double>(v));
+    if (!made.ok()) {
+      c.Fail(made.status());
+      return {};
+    }
+    auto value = (*made->get<std::shared_ptr<const TensorValue>>())->Materialize();
+    c.Fail(value.status());
+    return value.ok() ? l.Const(*value) : Endpoint();
+  };
+  const Endpoint one = number(1), none = number(0);
+  Endpoint hot = c.Make("tfl.one_hot", {in, depth, one, none}, Options({{"axis", int64_t{-1}}}),
+                        {type, PartialShape::Of(dims)});
+  if (weighted && !present) {
+    std::vector<int64_t> column(dims.begin(), dims.end() - 1);
+    column.push_back(1);
+    const Endpoint flat = !dense && rank != 1 ? c.Reshape(n.input(2), {-1}) : n.input(2);
+    const Endpoint each =
+        c.Make("tfl.expand_dims", {flat, l.Int(-1)}, {}, {type, PartialShape::Of(column)});
+    hot = c.Mul(hot, each);
+  }
+  const auto axis = static_cast<int64_t>(dims.size()) - 2;
+  if (!present) return c.Done(c.Reduce("tfl.sum", hot, {axis}, false));
+  const Endpoint most = c.Reduce("tfl.reduce_max", hot, {axis}, false);
+  // Of no values the operator gives the least number.
+  return c.Done(dims[static_cast<size_t>(axis)] > 0 ? most : c.Max(most, none));
+}
+
 constexpr ExportRow kPartitionRows[] = {
     {"DynamicPartition", DynamicPartition},
     {"UniqueV2", Uniques},
@@ -296,6 +370,8 @@ constexpr ExportRow kPartitionRows[] = {
     {"SegmentMin", SortedSegments, "tfl.unsorted_segment_min"},
     {"SegmentProd", SortedSegments, "tfl.unsorted_segment_prod"},
     {"SparseTensorDenseMatMul", SparseProduct},
+    {"Bincount", Bincounts},
+    {"DenseBincount", Bincounts},
     {"NthElement", NthElement},
     {"Cumprod", Cumprod},
     {"LeftShift", ShiftedLeft},

@@ -14,12 +14,6 @@ constexpr DtypeSet kGathered = Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64
                                      Dtype::kUint8, Dtype::kInt16, Dtype::kBool);
 constexpr DtypeSet kPlaceTypes = Types(Dtype::kFloat);
 
-std::vector<int64_t> DimsOf(const PartialShape& shape) {
-  std::vector<int64_t> out;
-  for (int i = 0; i < shape.rank(); ++i) out.push_back(std::max<int64_t>(shape[i], -1));
-  return out;
-}
-
 // By shifts, or along axes, that are known when it runs.
 LiteEndpoints ComputedRoll(Node& n, const std::vector<int64_t>& axes, Legalizer& l) {
   OperatorChain c(l);
@@ -60,7 +54,7 @@ LiteEndpoints Roll(Node& n, Legalizer& l) {
       std::vector<int64_t> begin(static_cast<size_t>(shape.rank())), sizes(begin.size(), -1);
       begin[static_cast<size_t>(axis)] = from;
       sizes[static_cast<size_t>(axis)] = count;
-      std::vector<int64_t> dims = DimsOf(shape);
+      std::vector<int64_t> dims = StatedDims(shape);
       dims[static_cast<size_t>(axis)] = count;
       return c.Make("tfl.slice", {e, l.Ints(begin), l.Ints(sizes)}, {},
                     {l.type(e), PartialShape::Of(dims)});
@@ -153,7 +147,7 @@ LiteEndpoints BandPart(Node& n, Legalizer& l) {
 // The elements of each innermost matrix that stand at these places, one behind the other.
 LiteEndpoints AtPlaces(Node& n, Legalizer& l, const std::vector<int64_t>& places) {
   OperatorChain c(l);
-  std::vector<int64_t> dims = DimsOf(l.shape(n.input(0)));
+  std::vector<int64_t> dims = StatedDims(l.shape(n.input(0)));
   const int64_t flat = dims[dims.size() - 1] * dims[dims.size() - 2];
   dims.pop_back();
   dims.back() = flat;
@@ -190,7 +184,7 @@ LiteEndpoints Diagonals(Node& n, Legalizer& l, int64_t rows, int64_t columns, in
     }
   }
   OperatorChain c(l);
-  std::vector<int64_t> dims = DimsOf(l.shape(n.input(0)));
+  std::vector<int64_t> dims = StatedDims(l.shape(n.input(0)));
   dims.pop_back();
   dims.back() = padding;
   Endpoint flat = c.Reshape(n.input(0), dims);
@@ -235,86 +229,6 @@ LiteEndpoints DiagonalOf(Node& n, Legalizer& l) {
   return AtPlaces(n, l, places);
 }
 
-// A size that is a constant, or bounded so that it is one: min(n, max(n, x)).
-std::optional<int64_t> KnownSize(Endpoint e, const Legalizer& l) {
-  const auto one = [&](Endpoint v) {
-    const auto given = l.Integers(v);
-    return given && given->size() == 1 ? std::optional((*given)[0]) : std::nullopt;
-  };
-  if (const auto size = one(e)) return size;
-  if (!e.node->Is("tfl.minimum")) return std::nullopt;
-  for (const int i : {0, 1}) {
-    const auto most = one(e.node->input(i));
-    const Node& other = *e.node->input(1 - i).node;
-    if (!most || !other.Is("tfl.maximum")) continue;
-    for (const int k : {0, 1}) {
-      const auto least = one(other.input(k));
-      if (least && *least >= *most) return most;
-    }
-  }
-  return std::nullopt;
-}
-
-// How often each number below the size stands in a row; or that it does.
-LiteEndpoints Bincounts(Node& n, Legalizer& l) {
-  const bool dense = n.Is("DenseBincount");
-  const Endpoint values = n.input(0);
-  const Dtype type = n.output_types[0];
-  if (!Has(Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64), type)) {
-    return Unimplemented("its operators do not count in ", DtypeName(type));
-  }
-  const int rank = l.rank(values);
-  if (rank < 1) return Unimplemented("the rank of its input is not known");
-  const auto size = KnownSize(n.input(1), l);
-  if (size && *size < 0) return InvalidArgument("its size is ", *size);
-  Endpoint depth;
-  if (size) {
-    depth = l.Int(*size);
-  } else {
-    ASSIGN_OR_RETURN(depth, AsInt32(n.input(1), l));
-  }
-  const PartialShape weights = l.shape(n.input(2));
-  const bool weighted = !(weights.rank() == 1 && weights[0] == 0);
-  const bool present = n.Bool("binary_output");
-  if (weighted && !present && weights.rank() != rank) {
-    return Unimplemented("the shape of its weights is not known");
-  }
-  OperatorChain c(l);
-  Endpoint in = values;
-  std::vector<int64_t> dims = DimsOf(l.shape(values));
-  if (!dense && rank != 1) {
-    in = c.Reshape(in, {-1});
-    dims = {-1};
-  }
-  dims.push_back(size.value_or(-1));
-  const auto number = [&](int64_t v) -> Endpoint {
-    const auto made = UniformTensor(type, Shape(), static_cast<double>(v));
-    if (!made.ok()) {
-      c.Fail(made.status());
-      return {};
-    }
-    auto value = (*made->get<std::shared_ptr<const TensorValue>>())->Materialize();
-    c.Fail(value.status());
-    return value.ok() ? l.Const(*value) : Endpoint();
-  };
-  const Endpoint one = number(1), none = number(0);
-  Endpoint hot = c.Make("tfl.one_hot", {in, depth, one, none}, Options({{"axis", int64_t{-1}}}),
-                        {type, PartialShape::Of(dims)});
-  if (weighted && !present) {
-    std::vector<int64_t> column(dims.begin(), dims.end() - 1);
-    column.push_back(1);
-    const Endpoint flat = !dense && rank != 1 ? c.Reshape(n.input(2), {-1}) : n.input(2);
-    const Endpoint each =
-        c.Make("tfl.expand_dims", {flat, l.Int(-1)}, {}, {type, PartialShape::Of(column)});
-    hot = c.Mul(hot, each);
-  }
-  const auto axis = static_cast<int64_t>(dims.size()) - 2;
-  if (!present) return c.Done(c.Reduce("tfl.sum", hot, {axis}, false));
-  const Endpoint most = c.Reduce("tfl.reduce_max", hot, {axis}, false);
-  // Of no values the operator gives the least number.
-  return c.Done(dims[static_cast<size_t>(axis)] > 0 ? most : c.Max(most, none));
-}
-
 // How many of each sorted row are less than a value, or not greater.
 LiteEndpoints BoundOf(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
@@ -322,7 +236,8 @@ LiteEndpoints BoundOf(Node& n, Legalizer& l) {
     return Unimplemented("the ranks of its inputs are not known");
   }
   OperatorChain c(l);
-  std::vector<int64_t> sorted = DimsOf(l.shape(n.input(0))), values = DimsOf(l.shape(n.input(1)));
+  std::vector<int64_t> sorted = StatedDims(l.shape(n.input(0))),
+                       values = StatedDims(l.shape(n.input(1)));
   sorted.insert(sorted.begin() + 1, 1);
   values.push_back(1);
   const Endpoint row = c.Make("tfl.expand_dims", {n.input(0), l.Int(1)}, {},
@@ -359,7 +274,7 @@ LiteEndpoints Stitched(Node& n, Legalizer& l) {
   if (std::ranges::find(last, -1) != last.end()) {
     return Unimplemented("nothing is written to some of its places");
   }
-  std::vector<int64_t> dims = DimsOf(l.shape({&n, 0}));
+  std::vector<int64_t> dims = StatedDims(l.shape({&n, 0}));
   if (dims.empty()) return Unimplemented("the shape that it gives is not known");
   RETURN_IF_ERROR(c.Done(Endpoint()).status());
   Endpoint all = rows[0];
@@ -420,7 +335,7 @@ LiteEndpoints SegmentsOfRows(Node& n, Legalizer& l) {
   ASSIGN_OR_RETURN(const Endpoint indices, AsInt32(n.input(1), l));
   ASSIGN_OR_RETURN(const Endpoint segments, AsInt32(n.input(2), l));
   OperatorChain c(l);
-  std::vector<int64_t> dims = DimsOf(l.shape(n.input(0)));
+  std::vector<int64_t> dims = StatedDims(l.shape(n.input(0)));
   if (dims.empty()) return Unimplemented("the rank of its input is not known");
   const PartialShape count = l.shape(indices);
   dims[0] = count.rank() == 1 ? std::max<int64_t>(count[0], -1) : -1;
@@ -570,8 +485,6 @@ constexpr ExportRow kPlaceRows[] = {
     {"MatrixDiagPartV2", DiagonalOf},
     {"MatrixDiagPartV3", DiagonalOf},
     {"DiagPart", DiagonalOf},
-    {"Bincount", Bincounts},
-    {"DenseBincount", Bincounts},
     {"LowerBound", BoundOf},
     {"UpperBound", BoundOf},
     {"DynamicStitch", Stitched},
