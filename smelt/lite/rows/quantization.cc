@@ -107,7 +107,8 @@ std::optional<Grid> EvenGrid(const Node& n, const Legalizer& l) {
     const auto given = l.Integers(n.input(3));
     bits = given && given->size() == 1 ? (*given)[0] : 0;
   }
-  if (!min || !max || min->num_elements() != 1 || max->num_elements() != 1 || bits != 8 ||
+  if (!min || !max || min->dtype() != Dtype::kFloat || max->dtype() != Dtype::kFloat ||
+      min->num_elements() != 1 || max->num_elements() != 1 || bits != 8 ||
       !n.Bool("range_given", false) || n.Bool("narrow_range") || n.Int("axis", -1) != -1) {
     return std::nullopt;
   }
