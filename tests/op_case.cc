@@ -6,6 +6,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 
 namespace smelt {
@@ -106,6 +108,31 @@ Status ReadCases(const std::string& path, std::vector<TestCase>* cases) {
     }
   }
   return OkStatus();
+}
+
+bool ReadOneOpCases(int argc, char** argv, std::vector<TestCase>* cases) {
+  std::string filter;
+  int every = 1;
+  std::vector<TestCase> all;
+  for (int i = 1; i < argc; ++i) {
+    if (absl::string_view(argv[i]) == "--filter" && i + 1 < argc) {
+      filter = argv[++i];
+    } else if (absl::string_view(argv[i]) == "--every" && i + 1 < argc) {
+      if (!absl::SimpleAtoi(argv[++i], &every) || every < 1) {
+        std::fprintf(stderr, "--every takes a number above 0\n");
+        return false;
+      }
+    } else if (const Status s = ReadCases(argv[i], &all); !s.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
+      return false;
+    }
+  }
+  for (size_t i = 0; i < all.size(); i += static_cast<size_t>(every)) {
+    if (!all[i].is_graph && absl::StrContains(all[i].op, filter)) {
+      cases->push_back(std::move(all[i]));
+    }
+  }
+  return true;
 }
 
 }  // namespace smelt

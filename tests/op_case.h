@@ -52,6 +52,10 @@ struct TestCase {
 // that does not parse.
 Status ReadCases(const std::string& path, std::vector<TestCase>* cases);
 
+// Cases of one op, as a runner was asked for them: [--filter TEXT] [--every N] FILE...
+// False, and says why, where a flag or a file is wrong.
+bool ReadOneOpCases(int argc, char** argv, std::vector<TestCase>* cases);
+
 }  // namespace smelt
 
 #endif  // SMELT_TESTS_OP_CASE_H_

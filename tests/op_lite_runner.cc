@@ -12,7 +12,6 @@
 #include <cstdio>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "smelt/graph/text.h"
@@ -174,22 +173,10 @@ Outcome RunExported(const TestCase& c, const std::vector<Tensor>& inputs, const 
 
 int OpLiteTests(int argc, char** argv) {
   std::vector<TestCase> cases;
-  std::string filter;
-  int every = 1;
-  for (int i = 1; i < argc; ++i) {
-    if (absl::string_view(argv[i]) == "--filter" && i + 1 < argc) {
-      filter = argv[++i];
-    } else if (absl::string_view(argv[i]) == "--every" && i + 1 < argc) {
-      if (!absl::SimpleAtoi(argv[++i], &every) || every < 1) return 2;
-    } else if (const Status s = ReadCases(argv[i], &cases); !s.ok()) {
-      std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
-      return 2;
-    }
-  }
+  if (!ReadOneOpCases(argc, argv, &cases)) return 2;
   int exported = 0, refused = 0, other = 0, failed = 0;
   for (const TestCase& c : cases) {
-    if (c.is_graph || c.steps[0].failure.expected || !absl::StrContains(c.op, filter)) continue;
-    if ((&c - cases.data()) % every != 0) continue;
+    if (c.steps[0].failure.expected) continue;
     std::vector<Tensor> inputs;
     for (const std::string& literal : c.ins) {
       if (auto t = ParseTensorText(literal); t.ok()) inputs.push_back(*std::move(t));

@@ -1,7 +1,8 @@
-// smelt_case_tests op_rows FILE...: the row analysis beside the ops of op cases
-// (docs/formats/op_cases.md). Inputs with as many rows as one of them are a request's, all of them
-// and each alone, and the others constants. Where the analysis proves that an op treats rows by
-// themselves, parts of one row and of two are computed and must be those of the whole result.
+// smelt_case_tests op_rows [--filter TEXT] [--every N] FILE...: the row analysis beside the ops of
+// op cases, or one of N (docs/formats/op_cases.md). Inputs with as many rows as one of them are a
+// request's, all of them and each alone, and the others constants. Where the analysis proves that
+// an op treats rows by themselves, parts of one row and of two are computed and must be those of
+// the whole result.
 //
 // Prints what fails and ends with "N splits proved, N failed"; exit code 1 when something failed.
 #include <cstdio>
@@ -134,15 +135,10 @@ std::set<std::pair<int64_t, std::vector<bool>>> Questions(const std::vector<Tens
 
 int OpRowTests(int argc, char** argv) {
   std::vector<TestCase> cases;
-  for (int i = 1; i < argc; ++i) {
-    if (const Status s = ReadCases(argv[i], &cases); !s.ok()) {
-      std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
-      return 2;
-    }
-  }
+  if (!ReadOneOpCases(argc, argv, &cases)) return 2;
   int64_t proved = 0, failed = 0;
   for (const TestCase& c : cases) {
-    if (c.is_graph || c.steps[0].failure.expected || c.shape_only) continue;
+    if (c.steps[0].failure.expected || c.shape_only) continue;
     std::vector<Tensor> inputs;
     for (const std::string& literal : c.ins) {
       if (auto t = ParseTensorText(literal); t.ok()) inputs.push_back(*std::move(t));
