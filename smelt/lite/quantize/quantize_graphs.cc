@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "smelt/lite/quantize/declared_ranges.h"
-#include "smelt/lite/quantize/loops_by_numbers.h"
 
 namespace smelt {
 namespace {
@@ -109,7 +108,6 @@ StatusOr<std::optional<FloatLayers>> QuantizeGraphs(LiteGraphs& graphs,
   if (measures || (integers && !samples.empty())) {
     ASSIGN_OR_RETURN(ranges, Calibrate(graphs, samples));
     RETURN_IF_ERROR(CheckResults(*graphs.main, ranges));
-    DropWhereNumbersEnd(graphs, ranges);
   }
   if (flags.calibrate_only) {
     for (Graph* graph : graphs.All()) StateRanges(*graph, ranges);
