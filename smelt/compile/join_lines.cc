@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "smelt/base/cache_size.h"
 #include "smelt/compile/readers.h"
+#include "smelt/compile/stages.h"
 #include "smelt/kernels/nn/line_chain.h"
 
 namespace smelt {
@@ -38,7 +38,7 @@ class LineJoiner {
     for (size_t next = NextOf(first); next != readers_.no_action(); next = NextOf(next)) {
       weights += LinesOf(next)->sizes().weights;
       // All of them go by with each step.
-      const int64_t room = NearCacheBytes(int64_t{1} << 20) / 4;
+      const int64_t room = OwnCacheBytes() / 4;
       if (weights > room && !joins_all) {
         NoteReason(reasons_, *plan_.actions[next].node,
                    "is not joined with the lines before: the weights, ", weights, " bytes, have ",
@@ -67,8 +67,7 @@ class LineJoiner {
       return none;
     }
     // What is read is beside what is written.
-    const int64_t bytes = root.bytes(),
-                  room = NearCacheBytes(int64_t{1} << 20) / (getenv("RD") ? atoi(getenv("RD")) : 2);
+    const int64_t bytes = root.bytes(), room = OwnCacheBytes() / 2;
     if (bytes <= room && !joins_all) {
       NoteReason(reasons_, *reader.node, "is not joined with the lines before: ", bytes,
                  " bytes between them stay in a core's cache");
