@@ -8,7 +8,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "smelt/graph/text.h"
 
 namespace smelt {
 namespace {
@@ -108,6 +111,24 @@ Status ReadCases(const std::string& path, std::vector<TestCase>* cases) {
     }
   }
   return OkStatus();
+}
+
+std::string TestCase::NodeText(absl::string_view node,
+                               const std::vector<std::string>& inputs) const {
+  const size_t name_end = std::min(op.find_first_of(" {"), op.size());
+  return absl::StrCat(node, " = ", op.substr(0, name_end),
+                      inputs.empty() ? "" : absl::StrCat("(", absl::StrJoin(inputs, ", "), ")"),
+                      op.substr(name_end), "\n");
+}
+
+std::optional<std::vector<Tensor>> TestCase::Inputs() const {
+  std::vector<Tensor> inputs;
+  for (const std::string& literal : ins) {
+    auto t = ParseTensorText(literal);
+    if (!t.ok()) return std::nullopt;
+    inputs.push_back(*std::move(t));
+  }
+  return inputs;
 }
 
 bool ReadOneOpCases(int argc, char** argv, std::vector<TestCase>* cases) {

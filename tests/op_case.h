@@ -2,12 +2,14 @@
 #ifndef SMELT_TESTS_OP_CASE_H_
 #define SMELT_TESTS_OP_CASE_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "smelt/base/status.h"
+#include "smelt/tensor/tensor.h"
 
 namespace smelt {
 
@@ -46,6 +48,10 @@ struct TestCase {
     return is_graph ? name.substr(0, name.find('_', 1))
                     : std::string(absl::string_view(op).substr(0, op.find_first_of(" {")));
   }
+  // A line of graph text: the one op as node `name` of the nodes `inputs`.
+  std::string NodeText(absl::string_view name, const std::vector<std::string>& inputs) const;
+  // The tensors that `ins` stand for; nothing where one is none that can be written.
+  std::optional<std::vector<Tensor>> Inputs() const;
 };
 
 // Appends the cases of a file. NOT_FOUND when it cannot be opened, INVALID_ARGUMENT names the line

@@ -13,7 +13,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "smelt/graph/text.h"
 #include "smelt/lite/export.h"
 #include "smelt/lite/lite_file.h"
@@ -123,9 +122,7 @@ StatusOr<MetaGraph> ModelOf(const TestCase& c, const std::vector<Tensor>& inputs
     info.shape = shape;
     (*feeds)[absl::StrCat("i", i)] = t;
   }
-  const size_t name_end = std::min(c.op.find_first_of(" {"), c.op.size());
-  absl::StrAppend(&text, "tested = ", c.op.substr(0, name_end), "(", absl::StrJoin(names, ", "),
-                  ")", c.op.substr(name_end), "\n");
+  text += c.NodeText("tested", names);
   ASSIGN_OR_RETURN(meta.graph, ParseGraph(text));
   const Node& node = *meta.graph->Find("tested");
   if (node.def() == nullptr || node.def()->stateful) return Unimplemented("it is stateful");
@@ -177,19 +174,16 @@ int OpLiteTests(int argc, char** argv) {
   int exported = 0, refused = 0, other = 0, failed = 0;
   for (const TestCase& c : cases) {
     if (c.steps[0].failure.expected) continue;
-    std::vector<Tensor> inputs;
-    for (const std::string& literal : c.ins) {
-      if (auto t = ParseTensorText(literal); t.ok()) inputs.push_back(*std::move(t));
-    }
-    if (inputs.size() != c.ins.size() || inputs.empty()) continue;
-    std::vector<Tensor> all = inputs;
+    const auto inputs = c.Inputs();
+    if (!inputs || inputs->empty()) continue;
+    std::vector<Tensor> all = *inputs;
     for (const std::string& literal : c.outs) {
       if (auto t = ParseTensorText(literal); t.ok()) all.push_back(*std::move(t));
     }
     if (!std::ranges::all_of(all, IsOrdinary)) continue;
     for (const Way& way : kWays) {
-      if (&way == &kWays[1] && inputs.size() < 2) continue;
-      const Outcome outcome = RunExported(c, inputs, way);
+      if (&way == &kWays[1] && inputs->size() < 2) continue;
+      const Outcome outcome = RunExported(c, *inputs, way);
       ++(outcome.exported ? exported : refused);
       if (outcome.why.empty()) continue;
       if (IsException(c.op)) {

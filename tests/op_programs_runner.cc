@@ -36,7 +36,7 @@ constexpr Way kWays[] = {{"fed", false, false},
                          {"with constants, followed", true, false, true},
                          {"with constants, optimized, followed", true, true, true}};
 
-// What is done to a floating result: ops of it and, where there are two inputs, of a constant.
+// An op of a floating result and, where it has an operand, of a constant.
 struct Follower {
   const char* op;
   enum class Operand { kNone, kScalar, kVector, kWhole } operand = Operand::kNone;
@@ -121,12 +121,7 @@ std::string RunTwice(const TestCase& c, const std::vector<Tensor>& inputs, const
     absl::StrAppend(&text, "in", i, " = Placeholder {dtype=", type, ", shape=shape(?)}\n");
     feeds.emplace_back(names.back(), inputs[i]);
   }
-  const size_t name_end = std::min(c.op.find_first_of(" {"), c.op.size());
-  for (const char* node : {"tested", "again"}) {
-    absl::StrAppend(&text, node, " = ", c.op.substr(0, name_end),
-                    names.empty() ? "" : absl::StrCat("(", absl::StrJoin(names, ", "), ")"),
-                    c.op.substr(name_end), "\n");
-  }
+  for (const char* node : {"tested", "again"}) text += c.NodeText(node, names);
   // Of whose results tails are read: the wanted ones, by output.
   std::map<size_t, Tensor> followed;
   const std::vector<Follower>& tail = kTails[static_cast<size_t>(c.line) % kTails.size()];
@@ -192,18 +187,16 @@ int OpProgramTests(int argc, char** argv) {
   int passed = 0, failed = 0;
   std::array<Sessions, std::size(kWays)> sessions;
   for (const TestCase& c : cases) {
-    std::vector<Tensor> inputs;
-    for (const std::string& literal : c.ins) {
-      if (auto t = ParseTensorText(literal); t.ok()) inputs.push_back(*std::move(t));
-    }
-    if (inputs.size() != c.ins.size()) continue;
+    const auto inputs = c.Inputs();
+    if (!inputs) continue;
     // Two nodes of one name in a container share what they keep.
     if (absl::StrContains(c.op, "container=")) continue;
     for (const Way& way : kWays) {
-      if (way.constants && inputs.size() < 2) continue;
+      if (way.constants && inputs->size() < 2) continue;
       // Passes take away what would do nothing, and some of it would fail.
       if ((way.optimize || way.followed) && c.steps[0].failure.expected) continue;
-      const std::string why = RunTwice(c, inputs, way, sessions[static_cast<size_t>(&way - kWays)]);
+      const std::string why =
+          RunTwice(c, *inputs, way, sessions[static_cast<size_t>(&way - kWays)]);
       ++(why.empty() ? passed : failed);
       if (why.empty()) continue;
       std::printf("FAILED %s, %s (%s:%d) %s\n", c.op.c_str(), way.name, c.file.c_str(), c.line,

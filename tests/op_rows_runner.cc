@@ -9,7 +9,6 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "smelt/analysis/split_rows.h"
 #include "smelt/graph/text.h"
 #include "smelt/kernels/kernel.h"
@@ -38,9 +37,7 @@ class SplitOp {
         absl::StrAppend(&text, "in", i, " = Const {dtype=", type, ", value=", c.ins[i], "}\n");
       }
     }
-    const size_t name_end = std::min(c.op.find_first_of(" {"), c.op.size());
-    absl::StrAppend(&text, "tested = ", c.op.substr(0, name_end), "(", absl::StrJoin(names, ", "),
-                    ")", c.op.substr(name_end), "\n");
+    text += c.NodeText("tested", names);
     auto op = ParseGraph(text);
     if (!op.ok()) return;
     const Node& tested = *(*op)->Find("tested");
@@ -139,13 +136,10 @@ int OpRowTests(int argc, char** argv) {
   int64_t proved = 0, failed = 0;
   for (const TestCase& c : cases) {
     if (c.steps[0].failure.expected || c.shape_only) continue;
-    std::vector<Tensor> inputs;
-    for (const std::string& literal : c.ins) {
-      if (auto t = ParseTensorText(literal); t.ok()) inputs.push_back(*std::move(t));
-    }
-    if (inputs.size() != c.ins.size()) continue;
-    for (const auto& [rows, which] : Questions(inputs)) {
-      SplitOp op(c, inputs, which);
+    const auto inputs = c.Inputs();
+    if (!inputs) continue;
+    for (const auto& [rows, which] : Questions(*inputs)) {
+      SplitOp op(c, *inputs, which);
       for (const int64_t part : {1, 2}) {
         if (part >= rows) continue;
         bool is_proved = false;

@@ -87,19 +87,17 @@ std::string RunGraphCase(const TestCase& c) {
 
 std::string RunOpCase(const TestCase& c) {
   std::vector<Tensor> inputs;
-  std::string text, args;
+  std::string text;
+  std::vector<std::string> names;
   for (size_t i = 0; i < c.ins.size(); ++i) {
     auto tensor = ParseTensorText(c.ins[i]);
     if (!tensor.ok()) return absl::StrCat("input ", i, ": ", tensor.status().message());
     absl::StrAppend(&text, "in", i, " = Placeholder {dtype=", DtypeName(tensor->dtype()),
                     ", shape=shape(?)}\n");
-    absl::StrAppend(&args, i ? ", " : "", "in", i);
+    names.push_back(absl::StrCat("in", i));
     inputs.push_back(*std::move(tensor));
   }
-  const size_t name_end = c.op.find_first_of(" {");
-  const std::string op = c.op.substr(0, name_end);
-  absl::StrAppend(&text, "tested = ", op, args.empty() ? "" : absl::StrCat("(", args, ")"),
-                  name_end == std::string::npos ? "" : c.op.substr(name_end), "\n");
+  text += c.NodeText("tested", names);
   bool done = false;
   auto graph = ParseGraph(text);
   if (!graph.ok()) return CompareStatus(graph.status(), c.steps[0].failure, &done);

@@ -98,15 +98,8 @@ class BoundDepthwise final : public BoundKernel, public LineKernel {
       });
       x = scratch;
     }
-    SharedParallelFor(rows_, grain_, [&](int64_t begin, int64_t end) {
-      if (narrow_) {
-        IsaConv().narrow_depthwise(loop_, static_cast<const uint16_t*>(x),
-                                   static_cast<uint16_t*>(outputs[0]), begin, end);
-      } else {
-        IsaConv().depthwise(loop_, static_cast<const float*>(x), static_cast<float*>(outputs[0]),
-                            begin, end);
-      }
-    });
+    SharedParallelFor(rows_, grain_,
+                      [&](int64_t begin, int64_t end) { Rows(loop_, x, outputs[0], begin, end); });
     return OkStatus();
   }
 
@@ -134,16 +127,19 @@ class BoundDepthwise final : public BoundKernel, public LineKernel {
     loop.in_h = in.count();
     loop.out_h = out.count();
     loop.pad_top += in.first - out.first * loop.stride_h;
-    if (narrow_) {
-      IsaConv().narrow_depthwise(loop, static_cast<const uint16_t*>(from),
-                                 static_cast<uint16_t*>(to), 0, out.count());
-    } else {
-      IsaConv().depthwise(loop, static_cast<const float*>(from), static_cast<float*>(to), 0,
-                          out.count());
-    }
+    Rows(loop, from, to, 0, out.count());
   }
 
  private:
+  void Rows(const DepthwiseLoop& loop, const void* x, void* y, int64_t begin, int64_t end) const {
+    if (narrow_) {
+      IsaConv().narrow_depthwise(loop, static_cast<const uint16_t*>(x), static_cast<uint16_t*>(y),
+                                 begin, end);
+    } else {
+      IsaConv().depthwise(loop, static_cast<const float*>(x), static_cast<float*>(y), begin, end);
+    }
+  }
+
   DepthwiseLoop loop_;
   const bool narrow_;             // bfloat16
   const int64_t times_, values_;  // of the input

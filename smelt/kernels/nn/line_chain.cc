@@ -25,19 +25,18 @@ int64_t MostRead(const LineKernel& kernel, int64_t count) {
   return most;
 }
 
-// Of each link but the last, the most lines that wait to be read where the last one makes
-// `at_once`, and the bytes that they take.
+// Of each link but the last, the bytes of the lines that wait to be read, at most, where the last
+// one makes `at_once`.
 struct KeptLines {
-  std::vector<int64_t> lines, bytes;
+  std::vector<int64_t> bytes;
   int64_t all_bytes = 0;
 };
 KeptLines LinesToKeep(std::span<const LineLink> links, int64_t at_once) {
   KeptLines kept;
-  kept.lines.resize(links.size() - 1), kept.bytes.resize(links.size() - 1);
+  kept.bytes.resize(links.size() - 1);
   for (size_t i = links.size() - 1; i > 0; --i) {
     const LineKernel& reader = *links[i].kernel->lines();
     at_once = MostRead(reader, at_once);
-    kept.lines[i - 1] = at_once;
     kept.bytes[i - 1] = (at_once * reader.sizes().in_bytes + kAlign - 1) / kAlign * kAlign;
     kept.all_bytes += kept.bytes[i - 1];
   }

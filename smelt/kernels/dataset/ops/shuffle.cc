@@ -1,6 +1,9 @@
-// Datasets in random order, and the seed generators that they share.
+// Datasets in random order, and the seed generators that they share; random numbers, and elements
+// chosen at random.
 #include "smelt/kernels/dataset/shuffle.h"
 
+#include "smelt/kernels/common/philox.h"
+#include "smelt/kernels/common/seeds.h"
 #include "smelt/kernels/dataset/ops/dataset_op.h"
 #include "smelt/kernels/resource_types.h"
 
@@ -65,9 +68,43 @@ Status RunDummyResource(OpContext& ctx) {
   return OkStatus();
 }
 
+// Words of one stream as int64 scalars, without end.
+Status RunRandomDataset(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const int64_t seed, CountInput(ctx, 0, "seed"));
+  ASSIGN_OR_RETURN(const int64_t seed2, CountInput(ctx, 1, "seed2"));
+  const SeedPair seeds = SeedPairOr(seed, seed2);
+  return SetDataset(ctx, {}, kInfinite, [seeds](Step&) -> StatusOr<ElementIterator> {
+    return [words = PhiloxWords(Philox(seeds.first, seeds.second))](Step&) mutable -> NextElement {
+      return Element{Tensor::Scalar(int64_t{words()})};
+    };
+  });
+}
+
+// Each element stays with the probability `rate`.
+Status RunSamplingDataset(OpContext& ctx) {
+  ASSIGN_OR_RETURN(DatasetRef input, DatasetInput(ctx, 0));
+  ASSIGN_OR_RETURN(const float rate, ScalarInput<float>(ctx, 1, "rate"));
+  ASSIGN_OR_RETURN(const int64_t seed, CountInput(ctx, 2, "seed"));
+  ASSIGN_OR_RETURN(const int64_t seed2, CountInput(ctx, 3, "seed2"));
+  const SeedPair seeds = SeedPairOr(seed, seed2);
+  const auto make = [input, rate, seeds](Step& s) -> StatusOr<ElementIterator> {
+    ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
+    return [in = std::move(in), rate, words = PhiloxWords(Philox(seeds.first, seeds.second))](
+               Step& step) mutable -> NextElement {
+      while (true) {
+        ASSIGN_OR_RETURN(auto element, Pull(in, step));
+        if (!element || PhiloxFloat(words()) < rate) return element;
+      }
+    };
+  };
+  return SetDataset(ctx, {&input, 1}, kUnknownCount, make);
+}
+
 constexpr Kernel kDatasetShuffleTable[] = {
     {"ShuffleDataset", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
     {"ShuffleAndRepeatDataset", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
+    {"RandomDataset", "", kAnyType, "dataset:random", RunRandomDataset},
+    {"SamplingDataset", "", kAnyType, "dataset:sampling", RunSamplingDataset},
     {"AnonymousSeedGenerator", "", kAnyType, "dataset:seed_generator", RunSeedGenerator},
     {"DummySeedGenerator", "", kAnyType, "dataset:dummy", RunDummyResource},
     {"DummyMemoryCache", "", kAnyType, "dataset:dummy", RunDummyResource},

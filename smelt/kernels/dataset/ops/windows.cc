@@ -1,13 +1,10 @@
-// Windows and groups, as datasets, as batches (sliding windows) and folded into one element; random
-// numbers, and elements chosen at random.
+// Windows and groups, as datasets, as batches (sliding windows) and folded into one element.
 #include "smelt/kernels/dataset/windows.h"
 
 #include <deque>
 #include <map>
 #include <utility>
 
-#include "smelt/kernels/common/philox.h"
-#include "smelt/kernels/common/seeds.h"
 #include "smelt/kernels/dataset/batches.h"
 #include "smelt/kernels/dataset/ops/dataset_op.h"
 
@@ -49,50 +46,13 @@ Status RunGroupByWindowDataset(OpContext& ctx) {
   return SetDataset(ctx, {&input, 1}, kUnknownCount, GroupedElements(input, functions));
 }
 
-// Words of one stream as int64 scalars, without end.
-Status RunRandomDataset(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const int64_t seed, CountInput(ctx, 0, "seed"));
-  ASSIGN_OR_RETURN(const int64_t seed2, CountInput(ctx, 1, "seed2"));
-  const SeedPair seeds = SeedPairOr(seed, seed2);
-  return SetDataset(ctx, {}, kInfinite, [seeds](Step&) -> StatusOr<ElementIterator> {
-    return [words = PhiloxWords(Philox(seeds.first, seeds.second))](Step&) mutable -> NextElement {
-      return Element{Tensor::Scalar(int64_t{words()})};
-    };
-  });
-}
-
-// Each element stays with the probability `rate`.
-Status RunSamplingDataset(OpContext& ctx) {
-  ASSIGN_OR_RETURN(DatasetRef input, DatasetInput(ctx, 0));
-  ASSIGN_OR_RETURN(const float rate, ScalarInput<float>(ctx, 1, "rate"));
-  ASSIGN_OR_RETURN(const int64_t seed, CountInput(ctx, 2, "seed"));
-  ASSIGN_OR_RETURN(const int64_t seed2, CountInput(ctx, 3, "seed2"));
-  const SeedPair seeds = SeedPairOr(seed, seed2);
-  const auto make = [input, rate, seeds](Step& s) -> StatusOr<ElementIterator> {
-    ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
-    return [in = std::move(in), rate, words = PhiloxWords(Philox(seeds.first, seeds.second))](
-               Step& step) mutable -> NextElement {
-      while (true) {
-        ASSIGN_OR_RETURN(auto element, Pull(in, step));
-        if (!element || PhiloxFloat(words()) < rate) return element;
-      }
-    };
-  };
-  return SetDataset(ctx, {&input, 1}, kUnknownCount, make);
-}
-
-struct SlidingWindow {
-  size_t size, shift, stride;
-  bool drop;
-};
-
 class SlidingIterator {
  public:
-  SlidingIterator(ElementIterator in, const SlidingWindow& window)
+  SlidingIterator(ElementIterator in, const WindowSizes& window)
       : in_(std::move(in)), window_(window) {}
 
   NextElement Next(Step& step) {
-    const size_t span = (window_.size - 1) * window_.stride + 1;
+    const size_t span = window_.span();
     while (in_ && ahead_.size() < span) {
       ASSIGN_OR_RETURN(auto element, Pull(in_, step));
       if (!element) {
@@ -117,7 +77,7 @@ class SlidingIterator {
 
  private:
   ElementIterator in_;  // nullptr: at its end
-  const SlidingWindow window_;
+  const WindowSizes window_;
   std::deque<Element> ahead_;
   size_t skip_ = 0;  // elements to come that no window holds
 };
@@ -139,8 +99,8 @@ Status RunSlidingWindowDataset(OpContext& ctx) {
   // TensorFlow counts windows by their beginnings, and so whole numbers of shifts where it drops.
   int64_t n = input->cardinality;
   if (n > 0) n = drop ? n / shift : (n - 1) / shift + 1;
-  const SlidingWindow window{static_cast<size_t>(size), static_cast<size_t>(shift),
-                             static_cast<size_t>(stride), drop};
+  const WindowSizes window{static_cast<size_t>(size), static_cast<size_t>(shift),
+                           static_cast<size_t>(stride), drop};
   const auto make = [input, window](Step& s) -> StatusOr<ElementIterator> {
     ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
     auto sliding = std::make_unique<SlidingIterator>(std::move(in), window);
@@ -226,8 +186,6 @@ Status RunGroupByReducerDataset(OpContext& ctx) {
 constexpr Kernel kDatasetWindowTable[] = {
     {"WindowDataset", "", kAnyType, "dataset:window", RunWindowDataset},
     {"GroupByWindowDataset", "", kAnyType, "dataset:group_by_window", RunGroupByWindowDataset},
-    {"RandomDataset", "", kAnyType, "dataset:random", RunRandomDataset},
-    {"SamplingDataset", "", kAnyType, "dataset:sampling", RunSamplingDataset},
     {"SlidingWindowDataset", "", kAnyType, "dataset:sliding_window", RunSlidingWindowDataset},
     {"LatencyStatsDataset", "", kAnyType, "dataset:pass", RunStatsDataset},
     {"BytesProducedStatsDataset", "", kAnyType, "dataset:pass", RunStatsDataset},
