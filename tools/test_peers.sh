@@ -9,8 +9,11 @@ if ! "$venv/bin/python" -c "import tensorflow, tensorflow_serving" 2>/dev/null; 
   python3 -m venv "$venv"
   "$venv/bin/pip" install -q --disable-pip-version-check -r tests/peers/requirements.txt
 fi
-xargs -P "${JOBS:-2}" -L 1 tools/test_peer.sh "$venv/bin/python" "${BUILD:-build}/smelt" <<'END'
-recurrent_models
+# The recurrent models are made once, by the first test, for the two that need them.
+recurrent=$(mktemp -d)
+trap 'rm -rf "$recurrent"' EXIT
+xargs -P "${JOBS:-2}" -L 1 tools/test_peer.sh "$venv/bin/python" "${BUILD:-build}/smelt" <<END
+recurrent_models --keep $recurrent
 keras_models
 run_all
 lite_files
@@ -29,6 +32,7 @@ random_graphs --count 30
 random_graphs --count 30 --version_one
 lite_models
 convert_test tests/models
+lite_loops --keep $recurrent
 strip_test
 lite_drawn_test
 lite_layers_test
@@ -47,5 +51,4 @@ lite_rounding_test
 lite_hybrid
 lite_builtins
 lite_recurrent
-lite_loops
 END
