@@ -1,7 +1,10 @@
-// smelt_case_tests op_lite [--filter TEXT] [--every N] FILE...: exports each op case (or one of N)
-// of one op (docs/formats/op_cases.md) as a TensorFlow Lite model, and runs that: its answers are
-// to be TensorFlow's for the op. All inputs are fed, or all but the first constant; sizes are
-// stated, or are not.
+// smelt_case_tests op_lite [--quantize dynamic|int8|int16x8|float16] [--keep FOLDER]
+// [--filter TEXT] [--every N] FILE...: exports each op case (or one of N) of one op
+// (docs/formats/op_cases.md) as a TensorFlow Lite model, and runs that: its answers are to be
+// TensorFlow's for the op. All inputs are fed, or all but the first constant; sizes are stated, or
+// are not. Quantized ones calibrate with the inputs of the case, and their floats may be off by a
+// share of the range. FOLDER, which is there, takes the files and our answers, N.tflite and
+// N.tfrecord.
 //
 // What the exporter refuses in words is counted apart, and so is what operators do otherwise than
 // ops (kExceptions), which must only not end the program. Prints what fails and ends with "N
@@ -13,10 +16,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "smelt/graph/text.h"
+#include "smelt/io/record.h"
 #include "smelt/lite/export.h"
 #include "smelt/lite/lite_file.h"
 #include "smelt/model/loaded_model.h"
+#include "smelt/wire/records/prediction_log.h"
 #include "tests/case_tests.h"
 #include "tests/op_case.h"
 #include "tests/op_compare.h"
@@ -85,9 +91,19 @@ constexpr Exception kExceptions[] = {
     {"SoftmaxCrossEntropyWithLogits", "logits that are repeated, of sizes that are not known"},
     {"MatMul", "products of nothing, of sizes that are not known"},
 };
-bool IsException(absl::string_view op) {
-  return std::ranges::any_of(kExceptions,
-                             [&](const Exception& e) { return absl::StrContains(op, e.part); });
+// And of what is quantized.
+constexpr Exception kQuantizedExceptions[] = {
+    {"ListDiff", "numbers that are near each other"},
+    {"FakeQuant", "steps of its own"},
+    {"Range {Tidx=float", "counts"},
+    {"NEAREST", "a place beside another"},
+    {"CumulativeLogsumexp", "samples that show nothing but 0"},
+    {"DepthwiseConv2dNative", "filters of no elements"},
+};
+bool IsException(absl::string_view op, bool quantized) {
+  const auto has = [&](const Exception& e) { return absl::StrContains(op, e.part); };
+  return std::ranges::any_of(kExceptions, has) ||
+         (quantized && std::ranges::any_of(kQuantizedExceptions, has));
 }
 
 struct Outcome {
@@ -137,17 +153,67 @@ StatusOr<MetaGraph> ModelOf(const TestCase& c, const std::vector<Tensor>& inputs
   return meta;
 }
 
-StatusOr<LiteModel> Export(MetaGraph meta) {
+// How files are made, and what their floats may be off by, in the range of the right ones.
+struct Kind {
+  absl::string_view name;
+  LiteQuantize quantize;
+  double share;
+};
+constexpr Kind kKinds[] = {{"none", LiteQuantize::kNone, 0},
+                           {"float16", LiteQuantize::kFloat16, .005},
+                           {"dynamic", LiteQuantize::kDynamic, .05},
+                           {"int8", LiteQuantize::kInt8, .1},
+                           {"int16x8", LiteQuantize::kInt16x8, .05}};
+
+StatusOr<LiteModel> Export(MetaGraph meta, const Kind& kind, const NamedTensors& feeds) {
   ASSIGN_OR_RETURN(const auto model, LoadedModel::Load(std::move(meta), ""));
   LiteReport report;
-  return ExportLite(*model, LiteFlags(), &report);
+  LiteFlags flags;
+  flags.quantize = kind.quantize;
+  flags.samples[kAnySignature] = {{feeds.begin(), feeds.end()}};
+  return ExportLite(*model, flags, &report);
 }
 
-Outcome RunExported(const TestCase& c, const std::vector<Tensor>& inputs, const Way& way) {
+// Numbers that are counted may be others where those that they come from are not exact.
+std::string CompareShares(const Tensor& got, const Tensor& want, double share) {
+  if (got.dtype() != want.dtype() || !(got.shape() == want.shape())) return "is another tensor";
+  if (want.dtype() != Dtype::kFloat) return "";
+  const auto g = got.flat<float>(), w = want.flat<float>();
+  double most = 0, range = 1e-3;
+  for (size_t i = 0; i < w.size(); ++i) {
+    const double off = std::abs(double{g[i]} - double{w[i]});
+    most = off <= most ? most : off;
+    range = std::max(range, double{std::abs(w[i])});
+  }
+  return most <= share * range ? "" : absl::StrCat("is off by ", most, " of ", range);
+}
+
+Status Keep(const std::string& path, const LiteModel& file, const NamedTensors& feeds,
+            const NamedTensors& answers) {
+  RETURN_IF_ERROR(WriteLiteFile(file, path + ".tflite").status());
+  PredictionRecord record;
+  record.signature = "serving_default";
+  record.inputs.assign(feeds.begin(), feeds.end());
+  record.outputs.assign(answers.begin(), answers.end());
+  record.has_response = true;
+  ASSIGN_OR_RETURN(const std::string bytes, SerializePredictionLog(record));
+  ASSIGN_OR_RETURN(RecordWriter log, RecordWriter::Open(path + ".tfrecord"));
+  RETURN_IF_ERROR(log.Write(bytes));
+  return log.Close();
+}
+
+struct Flags {
+  Kind kind = kKinds[0];
+  std::string keep;  // the folder
+  int kept = 0;
+};
+
+Outcome RunExported(const TestCase& c, const std::vector<Tensor>& inputs, const Way& way,
+                    Flags& flags) {
   NamedTensors feeds;
   auto meta = ModelOf(c, inputs, way, &feeds);
   if (!meta.ok() || feeds.empty()) return {};
-  auto file = Export(*std::move(meta));
+  auto file = Export(*std::move(meta), flags.kind, feeds);
   if (!file.ok()) return {};
   Outcome out{.exported = true};
   auto read = MetaGraphOfLite(*file);
@@ -156,11 +222,19 @@ Outcome RunExported(const TestCase& c, const std::vector<Tensor>& inputs, const 
   if (!model.ok()) return {true, absl::StrCat("is not loaded: ", model.status().message())};
   auto results = (*model)->RunSignature("serving_default", feeds);
   if (!results.ok()) return {true, absl::StrCat("does not run: ", results.status().message())};
+  if (!flags.keep.empty()) {
+    const std::string path = absl::StrCat(flags.keep, "/", flags.kept++);
+    if (const Status s = Keep(path, *file, feeds, *results); !s.ok()) {
+      return {true, absl::StrCat("is not kept: ", s.message())};
+    }
+  }
   for (size_t k = 0; k < c.outs.size(); ++k) {
     auto want = ParseTensorText(c.outs[k]);
     const auto got = results->find(absl::StrCat("o", k));
     if (!want.ok() || got == results->end()) return {true, absl::StrCat("has no output ", k)};
-    const std::string why = Compare(got->second, *want, c);
+    const std::string why = flags.kind.quantize == LiteQuantize::kNone
+                                ? Compare(got->second, *want, c)
+                                : CompareShares(got->second, *want, flags.kind.share);
     if (!why.empty()) return {true, absl::StrCat("output ", k, " ", why)};
   }
   return out;
@@ -170,7 +244,27 @@ Outcome RunExported(const TestCase& c, const std::vector<Tensor>& inputs, const 
 
 int OpLiteTests(int argc, char** argv) {
   std::vector<TestCase> cases;
-  if (!ReadOneOpCases(argc, argv, &cases)) return 2;
+  Flags flags;
+  std::vector<char*> others;
+  for (int i = 0; i < argc; ++i) {
+    const absl::string_view flag = argv[i];
+    if (flag != "--quantize" && flag != "--keep") {
+      others.push_back(argv[i]);
+      continue;
+    }
+    const absl::string_view value = ++i < argc ? argv[i] : "";
+    if (flag == "--keep") {
+      flags.keep = std::string(value);
+      continue;
+    }
+    const auto kind = std::ranges::find(kKinds, value, &Kind::name);
+    if (kind == std::end(kKinds)) {
+      std::fprintf(stderr, "--quantize takes none, float16, dynamic, int8 or int16x8\n");
+      return 2;
+    }
+    flags.kind = *kind;
+  }
+  if (!ReadOneOpCases(static_cast<int>(others.size()), others.data(), &cases)) return 2;
   int exported = 0, refused = 0, other = 0, failed = 0;
   for (const TestCase& c : cases) {
     if (c.steps[0].failure.expected) continue;
@@ -183,10 +277,10 @@ int OpLiteTests(int argc, char** argv) {
     if (!std::ranges::all_of(all, IsOrdinary)) continue;
     for (const Way& way : kWays) {
       if (&way == &kWays[1] && inputs->size() < 2) continue;
-      const Outcome outcome = RunExported(c, *inputs, way);
+      const Outcome outcome = RunExported(c, *inputs, way, flags);
       ++(outcome.exported ? exported : refused);
       if (outcome.why.empty()) continue;
-      if (IsException(c.op)) {
+      if (IsException(c.op, flags.kind.quantize != LiteQuantize::kNone)) {
         ++other;
         continue;
       }

@@ -12,6 +12,7 @@
 #include "smelt/lite/emit.h"
 #include "smelt/lite/file_metadata.h"
 #include "smelt/lite/flex/select_ops.h"
+#include "smelt/lite/fold_operators.h"
 #include "smelt/lite/init_graph.h"
 #include "smelt/lite/prepare/callable.h"
 #include "smelt/lite/prepare/effects.h"
@@ -417,6 +418,8 @@ class Exporter {
     RETURN_IF_ERROR(Fuse(graph, fusions, &report_->fusions));
     ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));
     if (late) RETURN_IF_ERROR(Fuse(graph, fusions, nullptr));
+    RETURN_IF_ERROR(FoldOperators(graph));
+    PruneUnread(graph, effects);
     // A constant that states the shape it has anyway is the same as one that does not.
     for (Node* n : graph.Nodes()) {
       if (n->Is("Const")) n->EraseAttr(kOutputShapes);

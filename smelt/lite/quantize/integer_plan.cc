@@ -116,6 +116,8 @@ bool IntegerPlan::Wanted(const Node& n) const {
     return !flags.int16 && IsIntegerLstm(n, ranges) && ranges.contains(KeyOf(n.input(0))) &&
            ranges.contains({&n, 0});
   }
+  // Weights have no input whose scale is known where all of them are constants.
+  if (row->channels >= 0 && NumActivations(n) == 0) return false;
   bool any = false;
   for (int i = 0; i < n.num_inputs(); ++i) {
     const Endpoint e = n.input(i);
@@ -217,6 +219,11 @@ void IntegerPlan::ChooseParams(Node& n) {
       } else {
         p = from;
       }
+    } else if (row.results == ResultRange::kAsInput && NumActivations(n) == 0 &&
+               n.num_outputs() > 1) {
+      // Parts of a constant, which has one scale.
+      const auto of = std::ranges::find_if(n.inputs(), IsFloat);
+      p = ParamsOf(RangeOfConstant(*of, *ConstantTensor(*of->node)), format);
     }
     params[{&n, i}] = p;
   }

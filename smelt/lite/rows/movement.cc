@@ -12,6 +12,8 @@ constexpr DtypeSet kMoved =
     Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16,
           Dtype::kBool, Dtype::kHalf, Dtype::kUint32) |
     kText | kComplex;
+constexpr DtypeSet kUniques =
+    Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kInt8, Dtype::kInt16, Dtype::kUint8);
 constexpr DtypeSet kJoined = kMoved & ~kText & ~kComplex;
 constexpr DtypeSet kIntegersAndFloat =
     Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16);
@@ -23,6 +25,15 @@ StatusOr<int64_t> Axis(Endpoint e, int rank, const Legalizer& l) {
   if ((*axis)[0] >= 0) return (*axis)[0];
   if (rank < 0) return Unimplemented("the rank of its input is not known");
   return (*axis)[0] + rank;
+}
+
+// Sizes in int32, of which a single one may be no vector.
+StatusOr<Endpoint> SizesAsVector(Endpoint sizes, Legalizer& l) {
+  ASSIGN_OR_RETURN(const Endpoint e, AsInt32(sizes, l));
+  if (l.rank(sizes) != 0) return e;
+  const std::vector<int64_t> one = {1};
+  return l.Add("tfl.reshape", {e, l.Ints(one)}, Options({{"new_shape", one}}),
+               {Dtype::kInt32, PartialShape::Of({1})});
 }
 
 LiteEndpoints Reshape(Node& n, Legalizer& l) {
@@ -42,7 +53,7 @@ LiteEndpoints Reshape(Node& n, Legalizer& l) {
       shape = l.Ints(sizes);
     }
   }
-  ASSIGN_OR_RETURN(shape, AsInt32(shape, l));
+  ASSIGN_OR_RETURN(shape, SizesAsVector(shape, l));
   return One(l.Add("tfl.reshape", {n.input(0), shape}, std::move(options), l.OutputOf(n)));
 }
 
@@ -262,9 +273,11 @@ LiteEndpoints StridedSlice(Node& n, Legalizer& l) {
     ASSIGN_OR_RETURN(const Endpoint e, AsInt32(n.input(i), l));
     inputs.push_back(e);
   }
+  // One place is that which is said, whatever the masks: LiteRT has it the other way.
+  const int64_t shrunk = n.Int("shrink_axis_mask");
   return One(l.Add("tfl.strided_slice", inputs,
-                   Options({{"begin_mask", n.Int("begin_mask") & ~nothing},
-                            {"end_mask", n.Int("end_mask")},
+                   Options({{"begin_mask", n.Int("begin_mask") & ~(nothing | shrunk)},
+                            {"end_mask", n.Int("end_mask") & ~shrunk},
                             {"ellipsis_mask", n.Int("ellipsis_mask")},
                             {"new_axis_mask", n.Int("new_axis_mask")},
                             {"shrink_axis_mask", n.Int("shrink_axis_mask")}}),
@@ -393,7 +406,7 @@ LiteEndpoints TopK(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints Unique(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, kUniques));
   return Many(l.AddMany("tfl.unique", Inputs(n), Options({{"idx_out_type", n.output_types[1]}}),
                         AllOutputs(n, l)));
 }
@@ -514,8 +527,8 @@ LiteEndpoints MatrixSetDiag(Node& n, Legalizer& l) {
 // Fill takes its sizes first, computed ones of int64 too.
 LiteEndpoints Fill(Node& n, Legalizer& l) {
   Endpoint sizes = n.input(0);
-  if (l.Constant(sizes)) {
-    ASSIGN_OR_RETURN(sizes, AsInt32(sizes, l));
+  if (l.Constant(sizes) || l.rank(sizes) == 0) {
+    ASSIGN_OR_RETURN(sizes, SizesAsVector(sizes, l));
   }
   return One(l.Add("tfl.fill", {sizes, n.input(1)}, {}, l.OutputOf(n)));
 }

@@ -171,6 +171,24 @@ LiteEndpoints DepthwiseConv2D(Node& n, Legalizer& l) {
                       l);
 }
 
+// Ops take height and width alone, too.
+StatusOr<Endpoint> WithBatchAndChannels(const Node& n, Endpoint sizes, Legalizer& l) {
+  const PartialShape gradients = l.shape(n.input(2)), filter = l.shape(n.input(1));
+  if (filter.rank() != 4 || filter[2] < 0) return Unimplemented("its filter has no known sizes");
+  const std::vector<int64_t> one = {1};
+  Endpoint batch;
+  if (gradients.rank() == 4 && gradients[0] >= 0) {
+    batch = l.Ints(std::vector<int64_t>{gradients[0]});
+  } else {
+    ASSIGN_OR_RETURN(const Endpoint all, l.ShapeOf(n.input(2)));
+    ASSIGN_OR_RETURN(batch, l.Add("tfl.slice", {all, l.Ints(std::vector<int64_t>{0}), l.Ints(one)},
+                                  {}, {Dtype::kInt32, PartialShape::Of({1})}));
+  }
+  const Endpoint channels = l.Ints(std::vector<int64_t>{filter[2]});
+  return l.Add("tfl.concatenation", {batch, sizes, channels}, Options({{"axis", int64_t{0}}}),
+               {Dtype::kInt32, PartialShape::Of({4})});
+}
+
 LiteEndpoints TransposeConv(Node& n, Legalizer& l) {
   if (n.input_types[2] != Dtype::kFloat) return Unimplemented("its operator takes float alone");
   const ImageOp image(n);
@@ -189,6 +207,9 @@ LiteEndpoints TransposeConv(Node& n, Legalizer& l) {
                        l.Add("tfl.gather", {sizes, l.Ints(order)}, Options({{"axis", int64_t{0}}}),
                              {Dtype::kInt32, PartialShape::Of({4})}));
     }
+  }
+  if (l.shape(sizes) == PartialShape::Of({2})) {
+    ASSIGN_OR_RETURN(sizes, WithBatchAndChannels(n, sizes, l));
   }
   ASSIGN_OR_RETURN(const Endpoint weights, InOrder(n.input(1), {2, 0, 1, 3}, l));
   ASSIGN_OR_RETURN(const Endpoint input, image.Input(n.input(2), l));
@@ -220,6 +241,7 @@ LiteEndpoints Conv3D(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints TransposeConv3D(Node& n, Legalizer& l) {
+  if (n.input_types[2] != Dtype::kFloat) return Unimplemented("its operator takes float alone");
   RETURN_IF_ERROR(CheckFormat(n, "NDHWC"));
   RETURN_IF_ERROR(CheckWindow(n.Ints("strides"), n.Ints("dilations")));
   ASSIGN_OR_RETURN(const Endpoint sizes, AsInt32(n.input(0), l));
