@@ -88,6 +88,7 @@ std::string OperatorTable() {
   for (const auto family : AllExportRows()) {
     for (const ExportRow& row : family) rows.push_back(&row);
   }
+  for (const ExportRow& row : LateExport()) rows.push_back(&row);
   std::ranges::sort(rows, {}, [](const ExportRow* row) { return row->op.text(); });
   std::string out = absl::StrFormat("%-36s  %-26s  %s\n", "OP", "OPERATOR", "TYPES");
   for (const ExportRow* row : rows) {
