@@ -108,6 +108,7 @@ bool IntegerPlan::Wanted(const Node& n) const {
   const OpName op = scales ? OpName("tfl.mul") : n.op_name();
   const QuantizedOp* row = FindQuantizedOp(op);
   if (row == nullptr || !row->integer || n.Bool(kVariableOutputs)) return false;
+  if (flags.stated_ranges && n.Is("tfl.neg")) return false;
   if (!TakesIntegers(op, flags) || flags.float_ops.contains(OperatorName(n)) ||
       flags.float_nodes.contains(n.name()) || near_zero_.contains(&n)) {
     return false;

@@ -34,8 +34,8 @@ class IntegerPlan {
   IntegerPlan(const LiteRanges& ranges, const IntegerFlags& flags)
       : ranges(ranges), flags(flags), format(FormatOf(flags)) {}
 
-  // Chooses operators and params. DIV by a constant becomes MUL; ranges that the model states
-  // become uint8 where all is.
+  // Chooses operators and params. DIV by a constant and NEG become MUL; ranges that the model
+  // states become uint8 where all is.
   Status Make(Graph& graph, std::span<Node* const> order);
 
   // Is it an argument that integers are given for?

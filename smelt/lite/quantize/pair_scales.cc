@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "smelt/graph/constant.h"
+#include "smelt/lite/quantize/quantized_ops.h"
 
 namespace smelt {
 namespace {
@@ -54,6 +56,7 @@ void MakeProduct(Graph& graph, Node* square) {
 }
 
 bool IsScaling(const Node& n) {
+  if (n.Is("tfl.neg")) return n.output_types[0] == Dtype::kFloat;
   if (!n.Is("tfl.div")) return false;
   const auto by = ConstantTensor(*n.input(1).node);
   return by && by->dtype() == Dtype::kFloat && std::ranges::all_of(by->flat<float>(), [](float v) {
@@ -61,18 +64,21 @@ bool IsScaling(const Node& n) {
          });
 }
 
-Status MakeScaling(Graph& graph, Node* div) {
-  const Tensor by = *ConstantTensor(*div->input(1).node);
-  ASSIGN_OR_RETURN(Tensor factor, Tensor::Make(Dtype::kFloat, by.shape()));
-  std::ranges::transform(by.flat<float>(), factor.data<float>(), [](float v) { return 1 / v; });
+Status MakeScaling(Graph& graph, Node* n) {
+  Tensor factor = Tensor::Scalar(-1.0f);
+  if (n->Is("tfl.div")) {
+    const Tensor by = *ConstantTensor(*n->input(1).node);
+    ASSIGN_OR_RETURN(factor, Tensor::Make(Dtype::kFloat, by.shape()));
+    std::ranges::transform(by.flat<float>(), factor.data<float>(), [](float v) { return 1 / v; });
+  }
   AttrMap attrs;
   attrs.Set("dtype", Dtype::kFloat);
   attrs.Set("value", factor);
   ASSIGN_OR_RETURN(Node * constant,
-                   graph.Add(absl::StrCat(div->name(), "/factor"), "Const", {}, std::move(attrs)));
-  graph.SetInput(div, 1, {constant, 0});
-  graph.SetOp(div, "tfl.mul");
-  return OkStatus();
+                   graph.Add(absl::StrCat(n->name(), "/factor"), "Const", {}, std::move(attrs)));
+  graph.SetOp(n, "tfl.mul");
+  graph.SetInputs(n, {n->input(0), {constant, 0}});
+  return UpdateInputTypes(graph, n);
 }
 
 }  // namespace smelt

@@ -15,11 +15,11 @@ bool PairScalesFit(OpName op, bool int16, float a, float b, float result);
 // SQUARE becomes MUL of its operand by itself: it has kernels of floats alone.
 void MakeProduct(Graph& graph, Node* square);
 
-// Is it DIV by a constant whose reciprocals are numbers?
+// Is it DIV by a constant whose reciprocals are numbers, or NEG?
 bool IsScaling(const Node& n);
 // It becomes MUL, which has kernels of more types, and rounds less than integers do.
-// REQUIRES: IsScaling(*div).
-Status MakeScaling(Graph& graph, Node* div);
+// REQUIRES: IsScaling(*n).
+Status MakeScaling(Graph& graph, Node* n);
 
 }  // namespace smelt
 
