@@ -230,6 +230,7 @@ for border, zero in (("int8", 0), ("uint8", 128)):
     code, out, err, path = lite(models / "listed", *WHOLE, "--only_integer", "--inference_input_type", border, "--inference_output_type", border)
     want = ["QUANTIZE"] * (border == "uint8")
     check(f"borders of {border}: operators", code == 0 and ops(path) == want + ["FULLY_CONNECTED"] * 2 + want, err + str(ops(path)))
+    check(f"borders of {border}: requests that were recorded in floats", *close(path))
     q = [slots(path)[k][2]["quantization"] for k in ("x", "y")]
     check(f"borders of {border}: types", [slots(path)[k][0] for k in ("x", "y")] == [border] * 2, slots(path))
     if border == "int8":
@@ -239,6 +240,12 @@ code, out, err, path = lite(models / "listed", *WHOLE, "--inference_input_type",
 check("uint8 as tflite_convert says it, at one border", slots(path)["x"][0] == "uint8" and slots(path)["y"][0] == "float32", err)
 code, out, err, path = lite(models / "listed", "--quantize", "int16x8", "--representative", samples, "--inference_input_type", "int16", "--inference_output_type", "int16")
 check("borders of int16", code == 0 and slots(path)["x"][0] == "int16" == slots(path)["y"][0] and ops(path) == ["FULLY_CONNECTED"] * 2, err)
+check("borders of int16: requests that were recorded in floats", *close(path, part="0.01"))
+code, out, err = call("replay", path, "--log", REQUESTS, "--record", work / "said.tfrecord", "--range_tol", "0.01")
+code, out, err = call("replay", listed, "--log", work / "said.tfrecord", "--range_tol", "0.01")
+check("what is recorded are floats again", code == 0 and ", 0 differ" in out, out + err)
+code, out, err = call("bench", path, "--log", REQUESTS, "--duration", "0.1")
+check("bench asks such a file, too", code == 0 or "has no flag" in err, err)
 write_samples(models / "listed.tfrecord", work / "samples.tfrecord")
 for kind, path in (("requests", models / "listed.tfrecord"), ("samples", work / "samples.tfrecord")):
     code, out, err, file = lite(models / "listed", "--quantize", "int8", "--representative", path)

@@ -22,7 +22,9 @@
 #include "smelt/cli/resource_flags.h"
 #include "smelt/cli/standard_streams.h"
 #include "smelt/cli/usage.h"
+#include "smelt/io/fs.h"
 #include "smelt/io/record.h"
+#include "smelt/lite/lite_borders.h"
 #include "smelt/lite/lite_file.h"
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/loaded_model.h"
@@ -59,6 +61,10 @@ class Replay {
     RETURN_IF_ERROR(LookForFunctions());
     ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(flags_.model));
     folder_.emplace(std::move(folder));
+    // What is wrong with a file is said when it is asked.
+    if (!IsDir(folder_->dir())) {
+      if (const auto file = ReadLiteFile(folder_->dir()); file.ok()) borders_ = LiteBorders(*file);
+    }
     ModelCache cache(flags_.cache, folder_->dir());
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
     std::optional<RecordWriter> writer;
@@ -155,12 +161,20 @@ class Replay {
       r.Add(JudgeAnswer(record, *first, flags_.rules), 0);
       return r;
     }
-    const NamedTensors inputs(record.inputs.begin(), record.inputs.end());
+    const std::string signature = SignatureOf(record);
+    NamedTensors inputs(record.inputs.begin(), record.inputs.end());
+    bool converted = false;
+    for (auto& [key, value] : inputs) {
+      const Dtype recorded = value.dtype();
+      ASSIGN_OR_RETURN(value, borders_.ToInput(signature, key, value));
+      converted = converted || value.dtype() != recorded;
+    }
     const auto ask = [&](double* ms) {
       const auto start = std::chrono::steady_clock::now();
-      auto answer = (*model)->RunSignature(SignatureOf(record), inputs);
+      auto answer = (*model)->RunSignature(signature, inputs);
       *ms = MsSince(start);
-      return answer;
+      const Status told = AsRecorded(record, signature, converted, answer);
+      return told.ok() ? std::move(answer) : StatusOr<NamedTensors>(told);
     };
     double ms = 0;
     *first = ask(&ms);
@@ -174,6 +188,21 @@ class Replay {
       Count(JudgeAnswer(record, answer, flags_.rules), ms, &r);
     }
     return r;
+  }
+
+  // Integers of a file that stand for what was recorded as floats become these.
+  Status AsRecorded(const PredictionRecord& record, const std::string& signature, bool converted,
+                    StatusOr<NamedTensors>& answer) const {
+    if (!answer.ok()) return OkStatus();
+    for (auto& [key, value] : *answer) {
+      const auto was =
+          std::ranges::find(record.outputs, key, &std::pair<std::string, Tensor>::first);
+      const bool floats =
+          was == record.outputs.end() ? converted : was->second.dtype() == Dtype::kFloat;
+      if (!floats) continue;
+      ASSIGN_OR_RETURN(value, borders_.ToFloats(signature, key, value));
+    }
+    return OkStatus();
   }
 
   void Count(AnswerResult judged, double ms, RecordResult* r) {
@@ -259,6 +288,7 @@ class Replay {
   std::vector<double> times_;
   double busy_ms_ = 0;  // time in ManyClients
   std::optional<ModelFolder> folder_;
+  LiteBorders borders_;  // of a .tflite file
   bool functions_ = false;
   int count_ = 0, failed_ = 0;
 };

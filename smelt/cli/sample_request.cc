@@ -10,7 +10,9 @@
 #include "smelt/cli/command.h"
 #include "smelt/cli/optimize_flag.h"
 #include "smelt/cli/replay_results.h"
+#include "smelt/io/fs.h"
 #include "smelt/io/record.h"
+#include "smelt/lite/lite_borders.h"
 #include "smelt/lite/lite_file.h"
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/made_up_requests.h"
@@ -103,6 +105,7 @@ class SampleLoader {
     if (!flags_.log.empty()) {
       sample.origin = "recorded";
       ASSIGN_OR_RETURN(sample.inputs, Recorded(flags_));
+      RETURN_IF_ERROR(AsIntegers(sample.inputs));
     } else if (flags_.shapes.empty()) {
       // A session of its own: what is tried to no avail leaves nothing.
       sample.origin = "made up";
@@ -141,6 +144,17 @@ class SampleLoader {
       RETURN_IF_ERROR(AddFunctionSignatures(meta, &left_out));
     }
     return std::move(*meta);
+  }
+
+  // As smelt replay asks a .tflite file whose inputs are integers.
+  Status AsIntegers(NamedTensors& inputs) const {
+    if (IsDir(dir_)) return OkStatus();
+    ASSIGN_OR_RETURN(const LiteModel file, ReadLiteFile(dir_));
+    const LiteBorders borders(file);
+    for (auto& [key, value] : inputs) {
+      ASSIGN_OR_RETURN(value, borders.ToInput(flags_.signature, key, value));
+    }
+    return OkStatus();
   }
 
   StatusOr<SessionOptions> Options() const {

@@ -15,28 +15,6 @@
 namespace smelt {
 namespace {
 
-std::vector<LiteSignature> SignaturesOf(const LiteModel& model) {
-  if (!model.signatures.empty()) return model.signatures;
-  LiteSignature s;
-  s.key = "serving_default";
-  const LiteSubgraph& main = model.subgraphs[0];
-  // Names that several tensors have get a number behind them.
-  const auto name = [&](const std::vector<int32_t>& from, auto& to) {
-    absl::flat_hash_map<std::string, int32_t> taken;
-    absl::flat_hash_map<std::string, int> next;
-    for (const int32_t i : from) {
-      const std::string& stated = main.tensors[static_cast<size_t>(i)].name;
-      const std::string base = stated.empty() ? absl::StrCat("tensor_", i) : stated;
-      std::string free = base;
-      while (taken.contains(free) && taken[free] != i) free = absl::StrCat(base, "_", ++next[base]);
-      if (taken.emplace(free, i).second) to.emplace_back(std::move(free), i);
-    }
-  };
-  name(main.inputs, s.inputs);
-  name(main.outputs, s.outputs);
-  return {s};
-}
-
 // The position of a tensor among those of a subgraph's inputs or outputs.
 StatusOr<int> PlaceOf(int32_t tensor, const std::vector<int32_t>& in, absl::string_view what) {
   const auto at = std::ranges::find(in, tensor);
@@ -221,6 +199,28 @@ StatusOr<LiteModel> ReadLiteFile(const std::string& path) {
   return model;
 }
 
+std::vector<LiteSignature> LiteSignaturesOf(const LiteModel& model) {
+  if (!model.signatures.empty()) return model.signatures;
+  LiteSignature s;
+  s.key = "serving_default";
+  const LiteSubgraph& main = model.subgraphs[0];
+  // Names that several tensors have get a number behind them.
+  const auto name = [&](const std::vector<int32_t>& from, auto& to) {
+    absl::flat_hash_map<std::string, int32_t> taken;
+    absl::flat_hash_map<std::string, int> next;
+    for (const int32_t i : from) {
+      const std::string& stated = main.tensors[static_cast<size_t>(i)].name;
+      const std::string base = stated.empty() ? absl::StrCat("tensor_", i) : stated;
+      std::string free = base;
+      while (taken.contains(free) && taken[free] != i) free = absl::StrCat(base, "_", ++next[base]);
+      if (taken.emplace(free, i).second) to.emplace_back(std::move(free), i);
+    }
+  };
+  name(main.inputs, s.inputs);
+  name(main.outputs, s.outputs);
+  return {s};
+}
+
 StatusOr<MetaGraph> MetaGraphOfLite(const LiteModel& model) {
   ASSIGN_OR_RETURN(const LiteFunctions functions, ImportLite(model));
   LiteResources resources;
@@ -234,7 +234,7 @@ StatusOr<MetaGraph> MetaGraphOfLite(const LiteModel& model) {
   MetaGraph meta;
   meta.tags = {"serve"};
   meta.graph = std::make_unique<Graph>(functions.library);
-  for (const LiteSignature& s : SignaturesOf(model)) {
+  for (const LiteSignature& s : LiteSignaturesOf(model)) {
     const Status added = AddSignature(s, model, functions, meta);
     if (!added.ok()) return Prefix(added, absl::StrCat("signature '", s.key, "': "));
   }

@@ -4,6 +4,7 @@
 #define SMELT_LITE_LITE_FILE_H_
 
 #include <string>
+#include <vector>
 
 #include "smelt/wire/saved_model/saved_model.h"
 #include "smelt/wire/tflite/tflite.h"
@@ -13,8 +14,11 @@ namespace smelt {
 // Maps the file. Errors of ReadTflite, which name it.
 StatusOr<LiteModel> ReadLiteFile(const std::string& path);
 
-// A MetaGraph of the tag "serve" that LoadedModel loads. A file without signatures has one,
-// "serving_default", whose keys are the names of the tensors. Errors of ImportLite and Lower.
+// Those of the file; one, "serving_default", where it has none, whose keys are the names of the
+// tensors.
+std::vector<LiteSignature> LiteSignaturesOf(const LiteModel& model);
+
+// A MetaGraph of the tag "serve" that LoadedModel loads. Errors of ImportLite and Lower.
 StatusOr<MetaGraph> MetaGraphOfLite(const LiteModel& model);
 
 // What ModelFolder found: a SavedModel's folder, or a .tflite file as one of this MetaGraph.
