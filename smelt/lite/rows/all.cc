@@ -8,15 +8,15 @@ namespace smelt {
 
 std::span<const std::span<const ExportRow>> AllExportRows() {
   static const std::array families = {
-      ElementwiseExport(), MovementExport(),     ReduceExport(),  NnExport(),
-      ProductExport(),     CompositeExport(),    ControlExport(), StateExport(),
-      TableExport(),       QuantizationExport(), RandomExport(),  SelectionExport(),
-      ComplexExport(),     CompoundExport(),     PlacesExport(),  ImageExport(),
-      XlaExport(),         BatchNormExport(),    LossExport(),    SpecialExport(),
-      MatrixExport(),      PartitionExport(),    TextExport(),    WindowExport(),
-      DetectionExport(),   ScatterExport(),      CellExport(),    CountingExport(),
-      FourierExport(),     RaggedExport(),       SparseExport(),  GradientExport(),
-      OptimizerExport(),   ProjectiveExport()};
+      ElementwiseExport(), MovementExport(),     ReduceExport(),    NnExport(),
+      ProductExport(),     CompositeExport(),    ControlExport(),   StateExport(),
+      TableExport(),       QuantizationExport(), RandomExport(),    SelectionExport(),
+      ComplexExport(),     CompoundExport(),     PlacesExport(),    ImageExport(),
+      XlaExport(),         XlaConvExport(),      BatchNormExport(), LossExport(),
+      SpecialExport(),     MatrixExport(),       PartitionExport(), TextExport(),
+      WindowExport(),      DetectionExport(),    ScatterExport(),   CellExport(),
+      CountingExport(),    FourierExport(),      RaggedExport(),    SparseExport(),
+      GradientExport(),    OptimizerExport(),    ProjectiveExport()};
   return families;
 }
 
