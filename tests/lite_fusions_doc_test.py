@@ -20,7 +20,7 @@ check("each fusion is in the table", listed and listed == documented, f"only lis
 rules = work / "my.fusions"
 rules.write_text(blocks["fusions"])
 code, out, err = call("lite", "--list_fusions", "--fusions", rules)
-check("the rules parse", code == 0 and all(name in out for name in ("MySwish", "MyHardSwish", "MyNorm", "MyShift")), out + err)
+check("the rules parse", code == 0 and all(name in out for name in ("MySwish", "MyHardSwish", "MyNorm", "MyGlu", "MyLookup", "MyShift")), out + err)
 
 
 def frozen(name, text):

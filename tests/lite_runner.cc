@@ -241,8 +241,10 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   if (step == "states") return WithFilledStates(std::move(graph));
   if (step == "quantize") return QuantizedText(std::move(graph), words);
   if (step == "composites") {
-    std::set<std::string, std::less<>> declined;
-    RETURN_IF_ERROR(ChooseComposites(*graph, declined, &notes).status());
+    CompositeChoice composites;
+    for (const RuleFusion& own : choice.own) composites.by_rules.merge(CompositeNames(own.customs));
+    CompositeNames declined;
+    RETURN_IF_ERROR(ChooseComposites(*graph, composites, declined, &notes).status());
   } else if (step == "loops") {
     PassContext context;
     context.lower_control_flow = false;
@@ -285,7 +287,8 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
     dynamic.block_size = NumberOf(words, "block=", 0);
     RETURN_IF_ERROR(QuantizeDynamicRange(*graph, dynamic));
   }
-  if (step == "fuse" || step == "export" || step == "lists") {
+  const bool composites_by_rules = step == "composites" && !choice.own.empty();
+  if (step == "fuse" || step == "export" || step == "lists" || composites_by_rules) {
     RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
   }
   if (step == "explain") {

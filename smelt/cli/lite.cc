@@ -116,10 +116,12 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
   line.Step("lite: exporting");
   LiteReport report;
   auto lite = ExportLite(*loaded, flags.lite, &report);
-  if (flags.fusions.explain) ExplainFusions(report.fusions);
+  if (flags.fusions.explain && !flags.json) {
+    ExplainFusions(flags.lite.fusions, report.fusions);
+  }
   if (!lite.ok() && !report.refused.empty()) {
     if (!flags.json) return Suffix(lite.status(), absl::StrCat("\n\n", RefusalTable(report)));
-    std::printf("%s\n", RefusalJson(lite.status(), report).c_str());
+    std::printf("%s\n", RefusalJson(lite.status(), report, flags.fusions.explain).c_str());
   }
   RETURN_IF_ERROR(lite.status());
   for (const LiteReport::LeftOut& l : report.left_out) {
@@ -132,9 +134,9 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
   ASSIGN_OR_RETURN(const uint64_t bytes, WriteLiteFile(*lite, output, flags.buffers_outside));
   NoteCustom(*lite);
   if (flags.json) {
-    std::printf(
-        "%s\n",
-        WrittenJson(*lite, output, bytes, std::string(ModeName(flags.lite)), report).c_str());
+    std::printf("%s\n", WrittenJson(*lite, output, bytes, std::string(ModeName(flags.lite)), report,
+                                    flags.fusions.explain)
+                            .c_str());
   }
   return kExitOk;
 }

@@ -1,6 +1,7 @@
 #include "smelt/cli/lite_fusions.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
 #include "smelt/io/fs.h"
@@ -59,7 +60,7 @@ void ListFusions(const FusionChoice& choice) {
   for (const Composite& c : AllComposites()) line(c.name, c.what);
 }
 
-void ExplainFusions(const std::vector<FusionNote>& notes) {
+void ExplainFusions(const FusionChoice& choice, const std::vector<FusionNote>& notes) {
   for (const FusionNote& n : notes) {
     if (!n.why_not.empty()) continue;
     std::printf("fused     %s: %s%s%s\n", n.node.c_str(), n.fusion.c_str(),
@@ -68,6 +69,13 @@ void ExplainFusions(const std::vector<FusionNote>& notes) {
   for (const FusionNote& n : notes) {
     if (n.why_not.empty()) continue;
     std::printf("not fused %s: %s: %s\n", n.node.c_str(), n.fusion.c_str(), n.why_not.c_str());
+  }
+  for (const RuleFusion& own : choice.own) {
+    const bool told =
+        std::ranges::any_of(notes, [&](const FusionNote& n) { return n.fusion == own.name; });
+    if (told || choice.off.contains(own.name)) continue;
+    std::printf("not fused %s: nothing in the model nearly is one of its patterns\n",
+                own.name.c_str());
   }
 }
 

@@ -27,7 +27,7 @@ StatusOr<FusionChoice> ChooseFusions(const FusionFlags& flags);
 // One line for each fusion, on stdout.
 void ListFusions(const FusionChoice& choice);
 // What fired, and what nearly did.
-void ExplainFusions(const std::vector<FusionNote>& notes);
+void ExplainFusions(const FusionChoice& choice, const std::vector<FusionNote>& notes);
 
 }  // namespace smelt
 

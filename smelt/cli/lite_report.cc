@@ -81,6 +81,15 @@ std::string TypeNames(DtypeSet types) {
   return absl::StrJoin(names, ", ");
 }
 
+void WriteFusions(JsonWriter& w, const LiteReport& report) {
+  w.Objects("fusions", report.fusions, [&](const FusionNote& n) {
+    w.Field("node", n.node);
+    w.Field("fusion", n.fusion);
+    w.Flag("fired", n.why_not.empty());
+    if (!n.why_not.empty()) w.Field("why_not", n.why_not);
+  });
+}
+
 }  // namespace
 
 std::string OperatorTable() {
@@ -127,7 +136,7 @@ std::string RefusalTable(const LiteReport& report) {
   return out;
 }
 
-std::string RefusalJson(const Status& error, const LiteReport& report) {
+std::string RefusalJson(const Status& error, const LiteReport& report, bool explain) {
   JsonWriter w;
   w.Object([&] {
     w.Field("error", error.message());
@@ -147,12 +156,13 @@ std::string RefusalJson(const Status& error, const LiteReport& report) {
         w.Array("remedies", Remedies(op), [&](const std::string& s) { w.Text(s); });
       });
     });
+    if (explain) WriteFusions(w, report);
   });
   return std::string(w.text());
 }
 
 std::string WrittenJson(const LiteModel& model, const std::string& path, uint64_t bytes,
-                        const std::string& quantization, const LiteReport& report) {
+                        const std::string& quantization, const LiteReport& report, bool explain) {
   std::map<std::tuple<std::string, bool, int32_t>, int64_t> operators;
   int64_t tensors = 0;
   for (const LiteSubgraph& graph : model.subgraphs) {
@@ -208,6 +218,7 @@ std::string WrittenJson(const LiteModel& model, const std::string& path, uint64_
       w.Field("fusion", n->fusion);
       w.Field("differs", n->differs);
     });
+    if (explain) WriteFusions(w, report);
   });
   return std::string(w.text());
 }

@@ -16,13 +16,14 @@ std::string OperatorTable();
 // For people: an op in a line, its nodes under it, and what could be done.
 std::string RefusalTable(const LiteReport& report);
 // {"error", "refused": [{"op", "count", "why", "nodes": [{"name", "signature", "functions"}],
-// "remedies"}]}
-std::string RefusalJson(const Status& error, const LiteReport& report);
+// "remedies"}]}; with `explain` "fusions", too, as below.
+std::string RefusalJson(const Status& error, const LiteReport& report, bool explain);
 
 // {"file", "bytes", "min_runtime_version", "quantization", "signatures", "operators", ...,
-// "differs"}: the last are fusions whose operator computes something else than the graph did.
+// "differs"}: the last are fusions whose operator computes something else than the graph did. With
+// `explain` "fusions": [{"node", "fusion", "fired", "why_not"}], what --explain says.
 std::string WrittenJson(const LiteModel& model, const std::string& path, uint64_t bytes,
-                        const std::string& quantization, const LiteReport& report);
+                        const std::string& quantization, const LiteReport& report, bool explain);
 
 // The names of operators that a program must bring kernels for, sorted: those of the Flex delegate,
 // or the others.

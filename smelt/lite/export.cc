@@ -18,6 +18,7 @@
 #include "smelt/lite/prepare/effects.h"
 #include "smelt/lite/quantize/declared_ranges.h"
 #include "smelt/lite/quantize/variables.h"
+#include "smelt/lite/share_subgraphs.h"
 #include "smelt/lite/signature_graph.h"
 #include "smelt/lite/sparse.h"
 #include "smelt/lite/subgraph_names.h"
@@ -185,78 +186,6 @@ std::vector<std::string> TensorNames(const std::vector<LiteSlot>& slots) {
   return out;
 }
 
-// Do the subgraphs differ in names alone? Their tensors are in the same order then.
-bool SameSubgraph(const LiteModel& model, const LiteSubgraph& a, const LiteSubgraph& b) {
-  const auto same_tensor = [&](const LiteTensor& x, const LiteTensor& y) {
-    return x.type == y.type && x.shape == y.shape && x.shape_signature == y.shape_signature &&
-           x.has_rank == y.has_rank && x.is_variable == y.is_variable &&
-           x.quantization == y.quantization &&
-           model.buffers[x.buffer].bytes == model.buffers[y.buffer].bytes;
-  };
-  const auto same_operator = [](const LiteOperator& x, const LiteOperator& y) {
-    return x.op == y.op && x.custom == y.custom && x.inputs == y.inputs && x.outputs == y.outputs &&
-           x.options == y.options && x.custom_options == y.custom_options;
-  };
-  return a.inputs == b.inputs && a.outputs == b.outputs &&
-         std::ranges::equal(a.operators, b.operators, same_operator) &&
-         std::ranges::equal(a.tensors, b.tensors, same_tensor);
-}
-
-// Of each subgraph how many others at most stand between it and one that nobody calls.
-std::vector<size_t> CallDepths(const LiteModel& model) {
-  std::vector<size_t> depths(model.subgraphs.size(), 0);
-  bool more = true;
-  for (size_t turn = 0; more && turn < depths.size(); ++turn) {
-    more = false;
-    for (size_t i = 0; i < depths.size(); ++i) {
-      for (const LiteOperator& op : model.subgraphs[i].operators) {
-        for (const SubgraphOption& option : kSubgraphOptions) {
-          const Attr* value = op.options.Find(option.option);
-          const auto* number = value == nullptr ? nullptr : value->get<int64_t>();
-          if (number == nullptr) continue;
-          size_t& depth = depths[static_cast<size_t>(*number)];
-          if (depth > depths[i]) continue;
-          depth = depths[i] + 1;
-          more = true;
-        }
-      }
-    }
-  }
-  return depths;
-}
-
-// Keras saves a function under two signatures: one subgraph answers both. A loop in a loop has a
-// subgraph of its own for what both do the same way: runtimes keep the tensors of the outer one.
-void ShareSubgraphs(LiteModel& model) {
-  const std::vector<size_t> depths = CallDepths(model);
-  std::vector<int64_t> place;
-  std::vector<LiteSubgraph> kept;
-  std::vector<size_t> kept_depths;
-  for (size_t i = 0; i < model.subgraphs.size(); ++i) {
-    LiteSubgraph& graph = model.subgraphs[i];
-    size_t number = 0;
-    while (number < kept.size() &&
-           (kept_depths[number] != depths[i] || !SameSubgraph(model, kept[number], graph))) {
-      ++number;
-    }
-    place.push_back(static_cast<int64_t>(number));
-    if (number < kept.size()) continue;
-    kept.push_back(std::move(graph));
-    kept_depths.push_back(depths[i]);
-  }
-  model.subgraphs = std::move(kept);
-  for (LiteSignature& s : model.signatures) s.subgraph = static_cast<uint32_t>(place[s.subgraph]);
-  for (LiteSubgraph& graph : model.subgraphs) {
-    for (LiteOperator& op : graph.operators) {
-      for (const SubgraphOption& option : kSubgraphOptions) {
-        const Attr* value = op.options.Find(option.option);
-        const auto* number = value == nullptr ? nullptr : value->get<int64_t>();
-        if (number != nullptr) op.options.Set(option.option, place[static_cast<size_t>(*number)]);
-      }
-    }
-  }
-}
-
 LiteSignature SignatureOf(const SignatureGraph& g, const LiteSubgraph& subgraph, uint32_t number) {
   LiteSignature s;
   s.key = g.key;
@@ -294,14 +223,32 @@ bool HasSelectOps(const LiteGraphs& graphs) {
   });
 }
 
+// What an export that ended early says of the next one.
+struct ExportTry {
+  bool few = false;        // what would be many operators is a select op, where it can be
+  CompositeNames untaken;  // composite functions that rules name, and no rule takes
+};
+
 class Exporter {
  public:
-  // `few`: what would be many operators is a select op, where it can be.
-  Exporter(LoadedModel& model, const LiteFlags& flags, bool few, LiteReport* report)
-      : model_(model), flags_(flags), few_(few), report_(report), pinner_(flags.shapes) {}
+  Exporter(LoadedModel& model, const LiteFlags& flags, const ExportTry& now, LiteReport* report)
+      : model_(model),
+        flags_(flags),
+        now_(now),
+        next_(now),
+        report_(report),
+        pinner_(flags.shapes) {
+    composites_.off = flags.fusions.off;
+    composites_.untaken = now.untaken;
+    for (const RuleFusion& own : flags.fusions.own) {
+      if (!flags.fusions.off.contains(own.name))
+        composites_.by_rules.merge(CompositeNames(own.customs));
+    }
+  }
 
-  // Run() ended early: the file has select ops, which another run with `few` may have more of.
-  bool wants_few() const { return wants_few_; }
+  // Run() ended early: it is to be made again, as the second says.
+  bool ended_early() const { return ended_early_; }
+  const ExportTry& next() const { return next_; }
 
   // `failed`: signatures that cannot be exported, and why. The file is whole where there are none.
   StatusOr<LiteModel> Run(const std::vector<std::string>& keys,
@@ -336,7 +283,7 @@ class Exporter {
  private:
   Status AddSignature(const std::string& key, const VariableNames& written) {
     ASSIGN_OR_RETURN(SignatureGraph g, GraphOfSignature(model_, key, written, pinner_,
-                                                        {flags_.fusions.off, flags_.keep_asserts}));
+                                                        {composites_, flags_.keep_asserts}));
     report_->fusions.insert(report_->fusions.end(), g.composites.begin(), g.composites.end());
     const bool declares_ranges =
         !flags_.calibrate_only &&
@@ -344,9 +291,9 @@ class Exporter {
     ASSIGN_OR_RETURN(LiteGraphs graphs, CollectGraphs(std::move(g.graph), [&](Graph& graph) {
                        return Convert(key, graph, declares_ranges);
                      }));
-    if (!few_ && HasSelectOps(graphs)) {
-      wants_few_ = true;
-      return absl::AbortedError("there are select ops");
+    if (!now_.few && HasSelectOps(graphs)) {
+      next_.few = true;
+      return EndEarly("there are select ops");
     }
     // An infinity is refused by name where numbers get scales, and not taken for a large number.
     if (report_->refused.empty()) {
@@ -404,7 +351,7 @@ class Exporter {
   Status Convert(const std::string& key, Graph& graph, bool declares_ranges) {
     Effects effects(*graph.library(), flags_.keep_asserts);
     RETURN_IF_ERROR(DropIdleOrder(graph, effects));
-    if (few_) PreferSelectOps(graph);
+    if (now_.few) PreferSelectOps(graph);
     ASSIGN_OR_RETURN(std::vector<Refusal> refused,
                      Legalize(graph, &model_.session().resources(),
                               {flags_.operators.builtins, flags_.keep_asserts,
@@ -416,6 +363,10 @@ class Exporter {
         flags_.quantize == LiteQuantize::kInt8 || flags_.quantize == LiteQuantize::kInt16x8;
     if (integers) fusions.off.insert("FuseCube");
     RETURN_IF_ERROR(Fuse(graph, fusions, &report_->fusions));
+    for (const Node* n : graph.Nodes()) {
+      if (n->Find(kByRule) != nullptr) next_.untaken.insert(n->String("custom_code"));
+    }
+    if (next_.untaken.size() > now_.untaken.size()) return EndEarly("no rule takes a function");
     ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));
     if (late) RETURN_IF_ERROR(Fuse(graph, fusions, nullptr));
     RETURN_IF_ERROR(FoldOperators(graph));
@@ -443,6 +394,11 @@ class Exporter {
       report_->refused.push_back({key, std::move(r), std::move(functions), free_sizes});
     }
     return OkStatus();
+  }
+
+  Status EndEarly(absl::string_view why) {
+    ended_early_ = true;
+    return absl::AbortedError(why);
   }
 
   // What every graph gets at last.
@@ -504,8 +460,10 @@ class Exporter {
 
   LoadedModel& model_;
   const LiteFlags& flags_;
-  const bool few_;
-  bool wants_few_ = false;
+  const ExportTry now_;
+  ExportTry next_;
+  bool ended_early_ = false;
+  CompositeChoice composites_;
   LiteReport* report_;
   InputPinner pinner_;
   std::vector<SignatureGraph> signatures_;
@@ -513,6 +471,16 @@ class Exporter {
   std::vector<ExportedGraph> bodies_;
   std::set<std::string> bodies_seen_;
 };
+
+// What rules said of composite functions that are none when it is exported again.
+void KeepNearMisses(const LiteFlags& flags, const LiteReport& report,
+                    std::vector<FusionNote>& near) {
+  for (const FusionNote& note : report.fusions) {
+    const bool own = std::ranges::any_of(
+        flags.fusions.own, [&](const RuleFusion& f) { return f.name == note.fusion; });
+    if (own && !note.why_not.empty()) near.push_back(note);
+  }
+}
 
 // What was left out stays so.
 void StartAgain(LiteReport* report) {
@@ -525,15 +493,18 @@ void StartAgain(LiteReport* report) {
 
 StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteReport* report) {
   ASSIGN_OR_RETURN(std::vector<std::string> keys, Signatures(model, flags));
-  for (bool few = false;;) {
+  std::vector<FusionNote> near;
+  for (ExportTry now;;) {
     std::map<std::string, Status> failed;
-    Exporter exporter(model, flags, few, report);
+    Exporter exporter(model, flags, now, report);
     StatusOr<LiteModel> out = exporter.Run(keys, &failed);
-    if (exporter.wants_few()) {
-      few = true;
+    if (exporter.ended_early()) {
+      if (exporter.next().untaken.size() > now.untaken.size()) KeepNearMisses(flags, *report, near);
+      now = exporter.next();
       StartAgain(report);
       continue;
     }
+    report->fusions.insert(report->fusions.end(), near.begin(), near.end());
     RETURN_IF_ERROR(out.status());
     if (failed.empty()) {
       RETURN_IF_ERROR(AddFileMetadata(model, flags, *out));

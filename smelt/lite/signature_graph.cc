@@ -141,7 +141,6 @@ StatusOr<VariableNames> WrittenVariables(LoadedModel& model, const std::vector<s
 StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string& key,
                                           const VariableNames& written, InputPinner& pinner,
                                           const SignatureOptions& options) {
-  const auto& composites_off = options.composites_off;
   SignatureGraph out;
   ASSIGN_OR_RETURN(out.graph, Cut(model, key, &out));
   ASSIGN_OR_RETURN(const Signature* signature, model.FindSignature(key));
@@ -177,21 +176,27 @@ StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string&
   ASSIGN_OR_RETURN(const std::vector<Pass> passes, Passes(options.keep_asserts));
   // Only when all else is known can a call be looked at; those that do not fit become bodies, where
   // there may be others.
-  std::set<std::string, std::less<>> declined;
+  CompositeNames declined, told;
   context.keep_call = [&](const Function& f) {
-    return IsKeptComposite(f, declined, composites_off);
+    const std::string why = WhyNoComposite(f, options.composites);
+    if (!why.empty() && told.insert(f.name()).second) {
+      out.composites.push_back(
+          {absl::StrCat("composite ", WhatItImplements(f)->name), f.name(), why});
+    }
+    return IsKeptComposite(f, declined, options.composites);
   };
   const auto optimize = [&](Graph& graph) -> Status {
     for (bool more = true; more;) {
       RETURN_IF_ERROR(RunPasses(passes, graph, context));
       ASSIGN_OR_RETURN(const bool known, FoldKnown(graph));
       if (known) continue;
-      ASSIGN_OR_RETURN(more, ChooseComposites(graph, declined, &out.composites));
+      ASSIGN_OR_RETURN(more,
+                       ChooseComposites(graph, options.composites, declined, &out.composites));
     }
     return OkStatus();
   };
   RETURN_IF_ERROR(optimize(*out.graph));
-  RETURN_IF_ERROR(TakeLoops(out.graph, context, composites_off, &out.composites));
+  RETURN_IF_ERROR(TakeLoops(out.graph, context, options.composites.off, &out.composites));
   RETURN_IF_ERROR(MakeFunctional(*out.graph));
   RETURN_IF_ERROR(OwnBodies(*out.graph, optimize));
   RETURN_IF_ERROR(RestoreArguments(*out.graph, arguments));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "smelt/graph/graph.h"
+#include "smelt/lite/composites/composite.h"
 #include "smelt/lite/fuse/fusion.h"
 #include "smelt/lite/input_shapes.h"
 #include "smelt/model/loaded_model.h"
@@ -38,7 +39,7 @@ using VariableNames = std::set<std::pair<std::string, std::string>>;
 StatusOr<VariableNames> WrittenVariables(LoadedModel& model, const std::vector<std::string>& keys);
 
 struct SignatureOptions {
-  std::set<std::string, std::less<>> composites_off;
+  CompositeChoice composites;
   bool keep_asserts = false;
 };
 

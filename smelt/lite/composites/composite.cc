@@ -20,9 +20,10 @@ std::span<const std::span<const Composite>> Tables() {
 
 LiteEndpoints ConvertCall(Node& n, Legalizer& l) {
   const Function* f = CalledFunction(l.graph(), n);
+  const std::optional<Implements> implements = f == nullptr ? std::nullopt : WhatItImplements(*f);
+  if (implements && n.Find(kByRule) != nullptr) return OperatorForRules({n, *f, *implements}, l);
   const Composite* row = f == nullptr ? nullptr : FindComposite(*f);
   if (row == nullptr) return Unimplemented("it calls a function that is no composite");
-  const std::optional<Implements> implements = WhatItImplements(*f);
   return row->convert({n, *f, *implements}, l);
 }
 
@@ -82,28 +83,55 @@ const Function* CalledFunction(const Graph& graph, const Node& n) {
   return graph.library()->Find(f != nullptr ? absl::string_view(f->name) : n.op());
 }
 
-bool IsKeptComposite(const Function& f, const std::set<std::string, std::less<>>& declined,
-                     const std::set<std::string, std::less<>>& off) {
-  if (declined.contains(f.name())) return false;
-  const Composite* row = FindComposite(f);
-  return row != nullptr && !off.contains(row->name);
+namespace {
+
+bool IsForRules(const Implements& implements, const CompositeChoice& choice) {
+  return implements.kind != ImplementsKind::kApi && choice.by_rules.contains(implements.name) &&
+         !choice.untaken.contains(implements.name);
 }
 
-StatusOr<bool> ChooseComposites(Graph& graph, std::set<std::string, std::less<>>& declined,
-                                std::vector<FusionNote>* notes) {
+}  // namespace
+
+bool IsKeptComposite(const Function& f, const CompositeNames& declined,
+                     const CompositeChoice& choice) {
+  if (declined.contains(f.name())) return false;
+  const std::optional<Implements> implements = WhatItImplements(f);
+  if (implements && IsForRules(*implements, choice)) return true;
+  const Composite* row = FindComposite(f);
+  return row != nullptr && !choice.off.contains(row->name);
+}
+
+std::string WhyNoComposite(const Function& f, const CompositeChoice& choice) {
+  const std::optional<Implements> implements = WhatItImplements(f);
+  if (!implements || IsForRules(*implements, choice)) return "";
+  if (const Composite* row = FindComposite(f)) {
+    return choice.off.contains(row->name) ? "--no_fusion leaves it out" : "";
+  }
+  if (choice.untaken.contains(implements->name)) return "no rule takes it";
+  return implements->kind == ImplementsKind::kApi
+             ? "there is no operator for it"
+             : "there is no operator for it, no rule of --fusions names it, and it has no "
+               "'tfl_fusable_op'";
+}
+
+StatusOr<bool> ChooseComposites(Graph& graph, const CompositeChoice& choice,
+                                CompositeNames& declined, std::vector<FusionNote>* notes) {
   ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
   Legalizer l(graph, shapes);
   bool any = false;
   const size_t first_note = notes == nullptr ? 0 : notes->size();
   for (Node* n : graph.Nodes()) {
     const Function* f = CalledFunction(graph, *n);
+    const std::optional<Implements> implements = f == nullptr ? std::nullopt : WhatItImplements(*f);
+    const bool for_rules = implements && IsForRules(*implements, choice);
     const Composite* row = f == nullptr ? nullptr : FindComposite(*f);
-    if (row == nullptr || (declined.contains(f->name()) && !any)) continue;
+    if (row == nullptr && !for_rules) continue;
+    if (declined.contains(f->name()) && !any) continue;
     // What it would become tells whether it can.
     l.Begin(*n, kCallRows[0]);
     const int first_new = graph.max_id();
-    const std::optional<Implements> implements = WhatItImplements(*f);
-    const LiteEndpoints by = row->convert({*n, *f, *implements}, l);
+    const CompositeCall call = {*n, *f, *implements};
+    const LiteEndpoints by = for_rules ? OperatorForRules(call, l) : row->convert(call, l);
     std::vector<Node*> made;
     for (int id = first_new; id < graph.max_id(); ++id) made.push_back(graph.NodeOf(id));
     graph.Remove(made);
@@ -111,10 +139,21 @@ StatusOr<bool> ChooseComposites(Graph& graph, std::set<std::string, std::less<>>
       return Prefix(by.status(),
                     absl::StrCat("node '", n->name(), "', function '", f->name(), "': "));
     }
+    if (for_rules && by.ok()) {
+      // The rule says itself that it fired.
+      n->AttrsToChange().Set(kByRule, true);
+      continue;
+    }
     if (notes != nullptr) {
       const std::string name = absl::StrCat("composite ", implements->name);
-      notes->push_back({name, n->name(), std::string(by.status().message()),
-                        std::string(by.ok() ? row->differs : "")});
+      FusionNote note = {name, n->name(), std::string(by.status().message()),
+                         std::string(by.ok() ? row->differs : "")};
+      // Bodies are looked at again when others are known.
+      const bool told = std::ranges::any_of(*notes, [&](const FusionNote& other) {
+        return other.fusion == note.fusion && other.node == note.node &&
+               other.why_not == note.why_not;
+      });
+      if (!told) notes->push_back(std::move(note));
     }
     if (by.ok()) continue;
     declined.insert(f->name());

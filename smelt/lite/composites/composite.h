@@ -60,20 +60,36 @@ const Composite* FindComposite(const Function& f);
 // The function that the node calls, by its op or its attribute; nullptr: it is no call.
 const Function* CalledFunction(const Graph& graph, const Node& n);
 
-// Which functions stay calls until Legalize. `declined`: those that were looked at and do not fit;
-// `off`: names of composites that nobody wants.
-bool IsKeptComposite(const Function& f, const std::set<std::string, std::less<>>& declined,
-                     const std::set<std::string, std::less<>>& off);
+using CompositeNames = std::set<std::string, std::less<>>;
+// Which composites are wanted.
+struct CompositeChoice {
+  CompositeNames off;  // names of rows
+  // What rules of fusions take as an operator, whatever row there is: the code of a custom operator
+  // of the rules' patterns. Such an operator has kByRule.
+  CompositeNames by_rules;
+  // Of these, what no rule took when it was tried.
+  CompositeNames untaken;
+};
+inline constexpr absl::string_view kByRule = "_by_rule";
+
+// Which functions stay calls until Legalize. `declined`: those that were looked at and do not fit.
+bool IsKeptComposite(const Function& f, const CompositeNames& declined,
+                     const CompositeChoice& choice);
+// Why a function that implements something, and was not looked at, is none; empty: it implements
+// nothing, or is kept.
+std::string WhyNoComposite(const Function& f, const CompositeChoice& choice);
 // Looks at every call of a composite function in the graph, and adds the functions to `declined`
 // one of whose calls does not fit, with a note for each. True where it declined any. Errors are
 // those of a row: options that are missing.
-StatusOr<bool> ChooseComposites(Graph& graph, std::set<std::string, std::less<>>& declined,
-                                std::vector<FusionNote>* notes);
+StatusOr<bool> ChooseComposites(Graph& graph, const CompositeChoice& choice,
+                                CompositeNames& declined, std::vector<FusionNote>* notes);
 
 // The rows that Legalize finds for calls.
 std::span<const ExportRow> CompositeExport();
 
 // ---- tables of the files of this folder
+// What rules take as an operator: of any name.
+LiteEndpoints OperatorForRules(const CompositeCall& call, Legalizer& l);
 std::span<const Composite> CustomComposites();
 std::span<const Composite> LookupComposites();
 std::span<const Composite> LstmComposites();

@@ -182,8 +182,13 @@ StatusOr<bool> Apply(const Fusion& fusion, Node& n, Fuser& f) {
 
 // The text is ours: it parses, or the program is wrong.
 const StatusOr<std::vector<RuleFusion>>& BuiltinRules() {
-  static const auto* rules =
-      new StatusOr<std::vector<RuleFusion>>(ParseFusions(BuiltinFusionText()));
+  static const auto* rules = [] {
+    auto* out = new StatusOr<std::vector<RuleFusion>>(ParseFusions(BuiltinFusionText()));
+    if (out->ok()) {
+      for (RuleFusion& rule : **out) rule.ours = true;
+    }
+    return out;
+  }();
   return *rules;
 }
 

@@ -16,6 +16,7 @@
 #define SMELT_LITE_FUSE_RULES_H_
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,7 +69,8 @@ struct RulePattern {
   std::string custom;
   std::vector<std::shared_ptr<const RulePattern>> args;
   std::vector<RuleOption> options;
-  int size = 1;  // of patterns, this and those inside
+  int port = -1;  // "[1]": the result of an operator of several; -1: its only one
+  int size = 1;   // of patterns, this and those inside
 };
 
 struct RuleReplacement {
@@ -92,7 +94,9 @@ struct FusionRule {
 struct RuleFusion {
   std::string name, what;
   bool late = false;  // tried when others have found what they look for
+  bool ours = false;  // comes with the program: others are told of wrong operators, too
   OpSet ops{};        // of all rules
+  std::set<std::string, std::less<>> customs;  // codes of custom operators in patterns
   std::vector<FusionRule> rules;
 };
 

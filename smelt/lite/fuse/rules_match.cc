@@ -4,10 +4,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/fuse/fusion.h"
 #include "smelt/lite/fuse/rules.h"
 #include "smelt/lite/fuse/rules_apply.h"
+#include "smelt/wire/tflite/flex.h"
 
 namespace smelt {
 namespace {
@@ -31,11 +33,21 @@ absl::string_view ActivationOf(OpName op) {
   return "";
 }
 
+// As patterns name the operator.
+std::string PatternName(absl::string_view op, const Node& n) {
+  if (op == "_Arg") return "an input";
+  if (op == "Const") return "a constant";
+  if (op == "tfl.custom") return n.String("custom_code");
+  absl::ConsumePrefix(&op, "tfl.");
+  return std::string(op);
+}
+
 class Matcher {
  public:
-  // With `explain`, constants that are others than wanted are looked past, one of them.
-  Matcher(const FusionRule& rule, Node& root, bool explain)
-      : rule_(rule), root_(root), explain_(explain) {}
+  // With `explain`, constants that are others than wanted are looked past, one of them; with
+  // `operators`, an operator and all that it reads, too.
+  Matcher(const FusionRule& rule, Node& root, bool explain, bool operators)
+      : rule_(rule), root_(root), explain_(explain), operators_(operators) {}
 
   bool Match() {
     return Value(*rule_.pattern, {&root_, 0}, [&]() { return Accept(); });
@@ -133,8 +145,16 @@ class Matcher {
 
   bool OneOperator(const RulePattern& p, Endpoint e, bool activation, Continue next) {
     Node& n = *e.node;
-    if (!n.Is(p.op) || e.port != 0 || n.num_outputs() != 1) return false;
-    if (!p.custom.empty() && n.String("custom_code") != p.custom) return false;
+    const bool is_it = n.Is(p.op) && e.port == std::max(p.port, 0) &&
+                       (p.port >= 0 || n.num_outputs() == 1) &&
+                       (p.custom.empty() || n.String("custom_code") == p.custom);
+    if (!is_it) {
+      if (!operators_ || inner_.empty()) return false;
+      std::string why = absl::StrCat("'", n.name(), "' is ", PatternName(n.op(), n), ", not ",
+                                     p.custom.empty() ? PatternName(p.op.text(), n) : p.custom);
+      if (n.Is(p.op) && p.custom.empty()) why = absl::StrCat("'", n.name(), "' is another result");
+      return Miss(2, std::move(why), next);
+    }
     const bool said = std::ranges::any_of(
         p.options, [](const RuleOption& o) { return o.name == "fused_activation_function"; });
     inner_.push_back(&n);
@@ -161,11 +181,32 @@ class Matcher {
     return n.String("fused_activation_function", "NONE") != "NONE";
   }
 
+  // Of custom operators what their FlexBuffer states, where a truth may be a number.
+  static std::optional<Attr> OptionOf(const RulePattern& p, const Node& n, const RuleOption& o) {
+    if (p.custom.empty()) {
+      const Attr* value = n.Find(o.name);
+      return value == nullptr ? std::nullopt : std::optional(*value);
+    }
+    const auto stated = ReadFlexMap(n.String("custom_options"));
+    if (!stated.ok()) return std::nullopt;
+    for (const auto& [name, value] : *stated) {
+      if (name != o.name) continue;
+      const auto* number = value.get<int64_t>();
+      const bool truth = o.keep.empty() && !o.is_number && o.value.get<bool>() != nullptr;
+      return truth && number != nullptr ? Attr(*number != 0) : value;
+    }
+    return std::nullopt;
+  }
+
   bool Options(const RulePattern& p, const Node& n, size_t i, Continue next) {
     if (i == p.options.size()) return next();
     const RuleOption& o = p.options[i];
-    const Attr* value = n.Find(o.name);
-    if (value == nullptr) return false;
+    const std::optional<Attr> value = OptionOf(p, n, o);
+    if (!value && p.custom.empty()) return false;
+    if (!value) {
+      return Miss(2, absl::StrCat("'", n.name(), "' has no option ", o.name),
+                  [&]() { return o.keep.empty() && Options(p, n, i + 1, next); });
+    }
     if (!o.keep.empty()) {
       const auto [it, is_new] = match_.options.emplace(o.keep, *value);
       if (!is_new) return it->second == *value && Options(p, n, i + 1, next);
@@ -305,7 +346,7 @@ class Matcher {
 
   const FusionRule& rule_;
   Node& root_;
-  bool explain_;
+  bool explain_, operators_;
   int steps_ = 0;
   RuleMatch match_;
   std::vector<Node*> inner_;  // nodes that operators of the pattern lie on
@@ -319,7 +360,7 @@ StatusOr<bool> ApplyRules(const RuleFusion& fusion, Node& n, Fuser& f) {
   std::string why_not;
   for (const FusionRule& rule : fusion.rules) {
     if (!n.Is(rule.roots)) continue;
-    Matcher m(rule, n, f.takes_notes());
+    Matcher m(rule, n, f.takes_notes(), f.takes_notes() && !fusion.ours);
     if (!m.Match()) {
       if (why_not.empty()) why_not = m.why_not();
       continue;

@@ -93,6 +93,7 @@ class FusionParser {
       for (int i = 0; i < kNumOps; ++i) {
         if (rule.roots.Contains(OpName::OfNumber(i))) out.ops.Add(OpName::OfNumber(i));
       }
+      AddCustoms(*rule.pattern, out.customs);
       out.rules.push_back(std::move(rule));
     }
     lex_.Next();
@@ -199,7 +200,26 @@ class FusionParser {
     RETURN_IF_ERROR(lex_.Expect(")"));
     if (p->kind != RulePattern::kOperator) return p;
     ASSIGN_OR_RETURN(p->options, ParseOptions(p->op, p->custom, true));
+    RETURN_IF_ERROR(ParsePort(*p));
     return p;
+  }
+
+  // Which result of an operator that has several.
+  Status ParsePort(RulePattern& p) {
+    const OperandCounts* counts = FindOperandCounts(p.op);
+    const bool stated = lex_.Accept("[");
+    if (!stated) {
+      if (counts == nullptr || counts->outputs.least <= 1) return OkStatus();
+      return lex_.Error(absl::StrCat(p.op.text(), " has several results: [0] is the first"));
+    }
+    if (lex_.kind() != RuleLexer::kNumber || !absl::SimpleAtoi(lex_.text(), &p.port)) {
+      return lex_.Expected("the number of a result");
+    }
+    if (counts != nullptr && p.port >= counts->outputs.most) {
+      return lex_.Error(absl::StrCat(p.op.text(), " has no result ", p.port));
+    }
+    lex_.Next();
+    return lex_.Expect("]");
   }
 
   Status ReadOperatorName(const std::string& name, OpName& op, std::string& custom) {
@@ -286,6 +306,7 @@ class FusionParser {
       return OkStatus();
     }
     if (p.kind != RulePattern::kOperator) return lex_.Error("a rule begins with an operator");
+    if (p.port >= 0) return lex_.Error("a rule begins with an operator of one result");
     roots.Add(p.op);
     // The operator before may have it as its activation.
     const bool activation = p.op == OpName("tfl.relu") || p.op == OpName("tfl.relu6") ||
@@ -294,6 +315,11 @@ class FusionParser {
       if (activation && arg->kind == RulePattern::kOperator) roots.Add(arg->op);
     }
     return OkStatus();
+  }
+
+  static void AddCustoms(const RulePattern& p, std::set<std::string, std::less<>>& out) {
+    if (!p.custom.empty()) out.insert(p.custom);
+    for (const PatternPtr& arg : p.args) AddCustoms(*arg, out);
   }
 
   void AddNames(const RulePattern& p) {
