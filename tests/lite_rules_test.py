@@ -22,7 +22,7 @@ def library(implements):
 
 
 def rules(text):
-    path = work / "mine.fusions"
+    path = work / f"mine{len(list(work.glob('mine*')))}.fusions"
     path.write_text(text)
     return ["--fusions", path]
 
@@ -41,7 +41,7 @@ SWAPPED = rules('fusion Mine "mine" { "my_gate"(a, b) -> sub(b, a); }')
 for name, graph in (("a name", NAMED), ("a name with options", OPTIONS)):
     code, out, err, path = frozen(graph, "--explain", *SWAPPED)
     check(f"a rule takes a function of {name}", code == 0 and ops(path) == ["SUB", "NEG"] and re.search(r"^fused +c: Mine$", out, re.M) and "composite" not in out, out + err + str(ops(path)))
-    code, out, err = call("run", path, "--signature_def", "serving_default", "--input_exprs", "x=np.ones((2,4));y=np.ones((2,4))*3")
+    code, out, err = call("run", path, "--signature_def", "serving_default", "--input_exprs", "x=np.ones((2,4));y=[[3.0]*4]*2")
     check(f"and its operator answers: {name}", code == 0 and "-2." in out, out + err)
 code, out, err, path = frozen(OPTIONS, *rules('fusion Mine "mine" { "my_gate"(a, b){times=?n, wide=true} -> "Gate"(b, a){turns=n, half=n/2.0}; }'))
 gate = [o for o in shown(path)["subgraphs"][0]["operators"] if o["op"] == "Gate"]

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "smelt/graph/graph.h"
-#include "smelt/lite/composites/composite.h"
+#include "smelt/lite/composite_choice.h"
 #include "smelt/lite/fuse/fusion.h"
 #include "smelt/lite/input_shapes.h"
 #include "smelt/model/loaded_model.h"

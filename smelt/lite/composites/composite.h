@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "smelt/lite/composite_choice.h"
 #include "smelt/lite/fuse/fusion.h"
 #include "smelt/lite/legalizer.h"
 
@@ -59,18 +60,6 @@ std::span<const Composite> AllComposites();
 const Composite* FindComposite(const Function& f);
 // The function that the node calls, by its op or its attribute; nullptr: it is no call.
 const Function* CalledFunction(const Graph& graph, const Node& n);
-
-using CompositeNames = std::set<std::string, std::less<>>;
-// Which composites are wanted.
-struct CompositeChoice {
-  CompositeNames off;  // names of rows
-  // What rules of fusions take as an operator, whatever row there is: the code of a custom operator
-  // of the rules' patterns. Such an operator has kByRule.
-  CompositeNames by_rules;
-  // Of these, what no rule took when it was tried.
-  CompositeNames untaken;
-};
-inline constexpr absl::string_view kByRule = "_by_rule";
 
 // Which functions stay calls until Legalize. `declined`: those that were looked at and do not fit.
 bool IsKeptComposite(const Function& f, const CompositeNames& declined,

@@ -54,9 +54,7 @@ StatusOr<XlaWindow> ReadXlaWindow(const Node& n, Legalizer& l) {
   const PartialShape filter = l.shape(n.input(1));
   const int rank = static_cast<int>(spatial) + 2;
   if (spatial < 1 || spatial > 3) return Unimplemented("it has ", spatial, " spatial dimensions");
-  if (l.rank(n.input(0)) != rank || l.rank({const_cast<Node*>(&n), 0}) != rank) {
-    return Unimplemented("the rank of its input or result is not known");
-  }
+  if (l.rank(n.input(0)) != rank) return Unimplemented("the rank of its input is not known");
   if (filter.rank() != rank || !filter.fully_known()) {
     return Unimplemented("its filter's shape is not known");
   }
@@ -152,12 +150,13 @@ LiteEndpoints XlaResult(Endpoint e, const Node& n, const ConvDimensions& d, Oper
   return c.Done(c.Transpose(e, order));
 }
 
-// What is stated of the result, channels last.
-PartialShape XlaMade(const Node& n, const XlaWindow& w, const Legalizer& l) {
-  const PartialShape s = l.shape({const_cast<Node*>(&n), 0});
-  XlaSizes dims = {s[static_cast<int>(w.d.output_batch)]};
-  if (w.d.output_spatial.size() == 1) dims.push_back(1);
-  for (const int64_t i : w.d.output_spatial) dims.push_back(s[static_cast<int>(i)]);
+// The result of a padded image, channels last.
+PartialShape XlaMade(const PartialShape& padded, const XlaWindow& w) {
+  XlaSizes dims = {std::max<int64_t>(padded[0], -1)};
+  for (size_t i = 0; i < w.strides.size(); ++i) {
+    const int64_t in = padded[static_cast<int>(i) + 1], reach = (w.filter[i] - 1) * w.rates[i] + 1;
+    dims.push_back(in < 0 ? -1 : in < reach ? 0 : (in - reach) / w.strides[i] + 1);
+  }
   dims.push_back(w.made);
   return PartialShape::Of(dims);
 }
@@ -171,8 +170,8 @@ LiteEndpoints TransposedXla(const Node& n, const XlaWindow& w, OperatorChain& c)
     return Unimplemented("its input is dilated, and it is of groups, strides or a dilated filter");
   }
   const Endpoint image = XlaImage(n, w.d, c);
-  const PartialShape in = c.shape(image), made = XlaMade(n, w, l);
-  XlaSizes full = {made[0] < 0 ? -1 : made[0]}, size = {made[0] < 0 ? -1 : made[0]};
+  const PartialShape in = c.shape(image);
+  XlaSizes full = {std::max<int64_t>(in[0], -1)}, size = full;
   XlaSizes begin = {0}, more_front, more_behind;
   bool cuts = false, same = true;
   for (size_t i = 0; i < 2; ++i) {
@@ -227,7 +226,7 @@ LiteEndpoints XlaConvRow(Node& n, Legalizer& l) {
     if (w.before[i] < 0 || w.behind[i] < 0) return Unimplemented("its padding is negative");
   }
   const Endpoint image = PaddedXla(XlaImage(n, w.d, c), w.before, w.behind, c);
-  const LiteOutput out = {Dtype::kFloat, XlaMade(n, w, l)};
+  const LiteOutput out = {Dtype::kFloat, XlaMade(c.shape(image), w)};
   const bool volumes = w.spatial() == 3;
   const int64_t channels = c.shape(image)[volumes ? 4 : 3];
   if (volumes && w.groups != 1) return Unimplemented("its operator of volumes has no groups");
