@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-build-fuzz}
-targets=${*:-graph_text_fuzz saved_model_fuzz bundle_fuzz slice_table_fuzz npy_fuzz options_fuzz example_fuzz stablehlo_fuzz image_fuzz op_fuzz graph_fuzz optimize_fuzz tflite_fuzz}
+targets=${*:-tflite_fuzz graph_text_fuzz saved_model_fuzz bundle_fuzz slice_table_fuzz npy_fuzz options_fuzz example_fuzz stablehlo_fuzz image_fuzz op_fuzz graph_fuzz optimize_fuzz}
 if command -v clang++ >/dev/null; then
   export CC=clang CXX=clang++
   sanitize=fuzzer-no-link,address,undefined

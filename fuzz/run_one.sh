@@ -10,8 +10,8 @@ mkdir -p "$corpus"
 case $target in
   saved_model_fuzz) for m in tests/models/*/; do cp "$m/saved_model.pb" "$corpus/$(basename "$m")"; done ;;
   bundle_fuzz) for m in tests/models/*/; do [ -f "$m/variables/variables.index" ] && cp "$m/variables/variables.index" "$corpus/$(basename "$m")"; done ;;
-  # With a smelt that is built, also what it exports of the models that the tests have.
-  tflite_fuzz) for program in "$build/smelt" build/smelt ""; do [ -z "$program" ] || [ -x "$program" ] && break; done
+  # With a smelt that is built, that without sanitizers first, also what it exports of the models that the tests have.
+  tflite_fuzz) for program in build/smelt "$build/smelt" ""; do [ -z "$program" ] || [ -x "$program" ] && break; done
     python3 fuzz/tflite_seeds.py "$corpus" ${program:+"$program"} ;;
   graph_text_fuzz) cp tests/passes/*.graph "$corpus/" ;;
   # A file for every fourth case: what is fed, what is fetched, the graph before. Reading all would take longer than a minute.
