@@ -89,6 +89,15 @@ StatusOr<Endpoint> SizeOf(Endpoint e, int64_t axis, Legalizer& l) {
   return l.Add("tfl.gather", {shape, l.Int(axis)}, {}, {Dtype::kInt32, PartialShape::Of({})});
 }
 
+StatusOr<Endpoint> BatchOf(Endpoint e, Legalizer& l) {
+  const std::vector<int64_t> zero = {0}, one = {1};
+  const PartialShape shape = l.shape(e);
+  if (shape.rank() > 0 && shape[0] >= 0) return l.Ints(std::vector<int64_t>{shape[0]});
+  ASSIGN_OR_RETURN(const Endpoint all, l.ShapeOf(e));
+  return l.Add("tfl.slice", {all, l.Ints(zero), l.Ints(one)}, {},
+               {Dtype::kInt32, PartialShape::Of({1})});
+}
+
 StatusOr<Endpoint> AsInt32(Endpoint e, Legalizer& l) {
   if (l.type(e) == Dtype::kInt32) return e;
   const std::optional<Tensor> value = l.Constant(e);

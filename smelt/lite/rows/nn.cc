@@ -173,17 +173,9 @@ LiteEndpoints DepthwiseConv2D(Node& n, Legalizer& l) {
 
 // Ops take height and width alone, too.
 StatusOr<Endpoint> WithBatchAndChannels(const Node& n, Endpoint sizes, Legalizer& l) {
-  const PartialShape gradients = l.shape(n.input(2)), filter = l.shape(n.input(1));
+  const PartialShape filter = l.shape(n.input(1));
   if (filter.rank() != 4 || filter[2] < 0) return Unimplemented("its filter has no known sizes");
-  const std::vector<int64_t> one = {1};
-  Endpoint batch;
-  if (gradients.rank() == 4 && gradients[0] >= 0) {
-    batch = l.Ints(std::vector<int64_t>{gradients[0]});
-  } else {
-    ASSIGN_OR_RETURN(const Endpoint all, l.ShapeOf(n.input(2)));
-    ASSIGN_OR_RETURN(batch, l.Add("tfl.slice", {all, l.Ints(std::vector<int64_t>{0}), l.Ints(one)},
-                                  {}, {Dtype::kInt32, PartialShape::Of({1})}));
-  }
+  ASSIGN_OR_RETURN(const Endpoint batch, BatchOf(n.input(2), l));
   const Endpoint channels = l.Ints(std::vector<int64_t>{filter[2]});
   return l.Add("tfl.concatenation", {batch, sizes, channels}, Options({{"axis", int64_t{0}}}),
                {Dtype::kInt32, PartialShape::Of({4})});

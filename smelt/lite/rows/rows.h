@@ -120,6 +120,8 @@ Status CheckType(const Node& n, DtypeSet types);
 StatusOr<Endpoint> AsInt32(Endpoint e, Legalizer& l);
 // The size of a dimension when it runs: an int32 scalar. REQUIRES: the rank of `e` is known.
 StatusOr<Endpoint> SizeOf(Endpoint e, int64_t axis, Legalizer& l);
+// The size of dimension 0 as a vector of one int32, a constant where it is known.
+StatusOr<Endpoint> BatchOf(Endpoint e, Legalizer& l);
 
 }  // namespace smelt
 

@@ -197,9 +197,7 @@ LiteEndpoints TransposedXla(const Node& n, const XlaWindow& w, OperatorChain& c)
   const XlaSizes& made_sizes = same ? size : full;
   Endpoint shape = l.Ints(made_sizes);
   if (made_sizes[0] < 0) {
-    const Endpoint batch =
-        c.Make("tfl.slice", {c.ShapeOf(image), l.Ints(XlaSizes{0}), l.Ints(XlaSizes{1})}, {},
-               {Dtype::kInt32, PartialShape::Of({1})});
+    ASSIGN_OR_RETURN(const Endpoint batch, BatchOf(image, l));
     shape = c.Make("tfl.concatenation", {batch, l.Ints(std::span(made_sizes).subspan(1))},
                    Options({{"axis", int64_t{0}}}), {Dtype::kInt32, PartialShape::Of({4})});
   }
