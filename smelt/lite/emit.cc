@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "smelt/base/sampled_hash.h"
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/common/quantization.h"
@@ -72,14 +73,7 @@ class Emitter {
 
   absl::string_view BytesOf(const LiteTensor& t) const { return model_.buffers[t.buffer].bytes; }
 
-  // What tells most constants apart without a look at all of their bytes.
-  size_t Sample(const LiteTensor& t) const {
-    constexpr size_t kSome = 64;
-    const absl::string_view bytes = BytesOf(t);
-    return absl::HashOf(t.type, bytes.size(), bytes.substr(0, kSome),
-                        bytes.substr(bytes.size() / 2, kSome),
-                        bytes.substr(bytes.size() - std::min(bytes.size(), kSome)));
-  }
+  size_t Sample(const LiteTensor& t) const { return absl::HashOf(t.type, SampledHash(BytesOf(t))); }
   std::vector<int32_t>& Alike(const LiteTensor& t) {
     return constants_[absl::HashOf(t.type, BytesOf(t))];
   }

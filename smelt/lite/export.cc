@@ -1,8 +1,6 @@
 #include "smelt/lite/export.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 
 #include "absl/strings/match.h"
@@ -11,6 +9,7 @@
 #include "smelt/io/staged_file.h"
 #include "smelt/lite/emit.h"
 #include "smelt/lite/file_metadata.h"
+#include "smelt/lite/finite_constants.h"
 #include "smelt/lite/flex/select_ops.h"
 #include "smelt/lite/fold_operators.h"
 #include "smelt/lite/init_graph.h"
@@ -49,23 +48,6 @@ bool HasFreeSizes(const Node& n) {
     }
   }
   return false;
-}
-
-Status MakeFinite(Graph& graph) {
-  constexpr float kLargest = std::numeric_limits<float>::max();
-  for (Node* n : graph.Nodes()) {
-    const TensorValue* stated = StatedConstant(*n);
-    if (stated == nullptr || stated->dtype != Dtype::kFloat) continue;
-    ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
-    const auto numbers = value.flat<float>();
-    if (std::ranges::none_of(numbers, [](float v) { return std::isinf(v); })) continue;
-    ASSIGN_OR_RETURN(Tensor finite, Tensor::Make(Dtype::kFloat, value.shape()));
-    for (int64_t i = 0; i < value.num_elements(); ++i) {
-      finite.data<float>()[i] = std::clamp(value.data<float>()[i], -kLargest, kLargest);
-    }
-    n->AttrsToChange().Set("value", finite);
-  }
-  return OkStatus();
 }
 
 StatusOr<std::vector<std::string>> Signatures(const LoadedModel& model, const LiteFlags& flags) {

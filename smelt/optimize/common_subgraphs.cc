@@ -4,6 +4,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
+#include "smelt/base/sampled_hash.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/optimize/passes.h"
 
@@ -13,9 +14,6 @@ namespace {
 // A .tflite file's tables are filled before anything looks into them, and not written after that.
 constexpr OpSet kCanStandForAnother = {"Assert", "Print", "tfl.hashtable_find"};
 constexpr OpSet kOfOneFrame = {"Enter", "RefEnter", "Exit", "RefExit"};
-
-// So many bytes of a tensor count for its hash.
-constexpr size_t kHashedBytes = 256;
 
 // The bytes that say all values; nothing of types that are no plain bytes.
 absl::string_view NeededBytes(const TensorValue& t) {
@@ -38,10 +36,7 @@ bool SameAttr(const Attr& a, const Attr& b) {
 }
 
 size_t HashTensor(const TensorValue& t) {
-  size_t hash = absl::HashOf(t.dtype, t.shape.ToString());
-  const absl::string_view bytes = NeededBytes(t);
-  return absl::HashOf(hash, bytes.size(), bytes.substr(0, kHashedBytes),
-                      bytes.substr(bytes.size() - std::min(bytes.size(), kHashedBytes)));
+  return absl::HashOf(t.dtype, t.shape.ToString(), SampledHash(NeededBytes(t)));
 }
 
 size_t HashAttr(const Attr& attr) {

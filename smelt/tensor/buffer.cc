@@ -14,9 +14,11 @@
 namespace smelt {
 namespace {
 
+constexpr size_t kMostBytes = size_t{1} << 46;
+
 StatusOr<void*> TakeBytes(size_t size, size_t alignment = kAlignment) {
   const auto bytes = static_cast<int64_t>(size);
-  if (bytes < 0 || size >= (size_t{1} << 46) || !HeapTake(bytes)) return HeapExhausted(size);
+  if (bytes < 0 || size >= kMostBytes || !HeapTake(bytes)) return HeapExhausted(size);
   void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (p != nullptr) return p;
   HeapGive(bytes);
@@ -32,14 +34,6 @@ class HeapBuffer final : public Buffer {
  public:
   using Buffer::Buffer;
   ~HeapBuffer() override { GiveBytes(data_, size_); }
-};
-
-class HeapAllocatorImpl final : public Allocator {
- public:
-  StatusOr<BufferRef> Allocate(size_t size) override {
-    ASSIGN_OR_RETURN(void* p, TakeBytes(size == 0 ? 1 : size));
-    return BufferRef(new HeapBuffer(p, size == 0 ? 1 : size));
-  }
 };
 
 constexpr size_t kLargePage = 2 << 20;
@@ -85,6 +79,31 @@ constexpr bool kHasRedZones = true;
 constexpr bool kHasRedZones = false;
 #endif
 
+// Large buffers are of large pages: a fault for each small one costs more than what is computed
+// there once.
+class HeapAllocatorImpl final : public Allocator {
+ public:
+  StatusOr<BufferRef> Allocate(size_t size) override {
+    if (size >= kLeastLarge) return OfLargePages(size);
+    ASSIGN_OR_RETURN(void* p, TakeBytes(size == 0 ? 1 : size));
+    return BufferRef(new HeapBuffer(p, size == 0 ? 1 : size));
+  }
+
+ private:
+  // Sanitizers have zones around buffers of the heap that nobody may touch.
+  static constexpr size_t kLeastLarge = kHasRedZones ? ~size_t{0} : kLargePage;
+
+  static StatusOr<BufferRef> OfLargePages(size_t size) {
+    const auto bytes = static_cast<int64_t>(size);
+    if (bytes < 0 || size >= kMostBytes || !HeapTake(bytes)) return HeapExhausted(size);
+    if (char* const first = MapLargePages(size); first != nullptr) {
+      return BufferRef(new LargePagesBuffer(first, size));
+    }
+    HeapGive(bytes);
+    return HeapExhausted(size);
+  }
+};
+
 // Memory that kept buffers share, so that a buffer's end and the next one's beginning are of one
 // large page.
 class KeptRegion {
@@ -124,7 +143,7 @@ class KeptAllocatorImpl final : public Allocator {
   StatusOr<BufferRef> Allocate(size_t size) override {
     if (size < kLeastKept) return HeapAllocator()->Allocate(size);
     const auto bytes = static_cast<int64_t>(size);
-    if (bytes < 0 || size >= (size_t{1} << 46) || !HeapTake(bytes)) return HeapExhausted(size);
+    if (bytes < 0 || size >= kMostBytes || !HeapTake(bytes)) return HeapExhausted(size);
     Buffer* const buffer = size <= KeptRegion::kSize / 2 ? InRegion(size) : OfItsOwn(size);
     if (buffer != nullptr) return BufferRef(buffer);
     HeapGive(bytes);
@@ -132,7 +151,6 @@ class KeptAllocatorImpl final : public Allocator {
   }
 
  private:
-  // Sanitizers have zones around buffers of the heap that nobody may touch.
   static constexpr size_t kLeastKept = kHasRedZones ? KeptRegion::kSize / 2 + 1 : 128 << 10;
 
   static Buffer* OfItsOwn(size_t size) {

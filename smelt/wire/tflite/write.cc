@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "smelt/base/sampled_hash.h"
 #include "smelt/wire/tflite/schema.h"
 #include "smelt/wire/tflite/tflite.h"
 
@@ -111,7 +113,9 @@ class Writer {
   // Buffers of equal bytes become one. Empty ones stay apart from buffer 0: a metadata buffer that
   // is filled in later has its own.
   void ShareBuffers() {
-    absl::flat_hash_map<absl::string_view, uint32_t> known;
+    constexpr uint32_t kSeveral = ~uint32_t{0};
+    absl::flat_hash_map<size_t, uint32_t> samples;  // the place of the only one with the hash
+    absl::flat_hash_map<absl::string_view, uint32_t> whole;
     for (size_t i = 0; i < model_.buffers.size(); ++i) {
       const auto next = static_cast<uint32_t>(kept_.size());
       const absl::string_view bytes = model_.buffers[i].bytes;
@@ -120,9 +124,16 @@ class Writer {
         kept_.push_back(i);
         continue;
       }
-      const auto [it, added] = known.try_emplace(bytes, next);
-      place_.push_back(it->second);
-      if (added) kept_.push_back(i);
+      const auto [first, alone] = samples.try_emplace(SampledHash(bytes), next);
+      uint32_t place = next;
+      if (!alone) {
+        if (const uint32_t one = std::exchange(first->second, kSeveral); one != kSeveral) {
+          whole.try_emplace(model_.buffers[kept_[one]].bytes, one);
+        }
+        place = whole.try_emplace(bytes, next).first->second;
+      }
+      place_.push_back(place);
+      if (place == next) kept_.push_back(i);
     }
     // Readers look for metadata in the flatbuffer alone.
     inside_.assign(model_.buffers.size(), false);
