@@ -144,20 +144,35 @@ def operators(path):
     return sum(model.Subgraphs(i).OperatorsLength() for i in range(model.SubgraphsLength()))
 
 
-def by_tensorflow(model, cache, name):
+def fastest(convert, times):
+    """The shortest of several runs, or the first that says an error."""
+    runs = []
+    for _ in range(times):
+        runs.append(convert())
+        if "error" in runs[-1]:
+            return runs[-1]
+    return min(runs, key=lambda r: r["seconds"])
+
+
+def by_tensorflow(model, cache, name, times):
     out, said = cache / f"{name}.tflite", cache / f"{name}.json"
-    if not said.exists():
-        cache.mkdir(parents=True, exist_ok=True)
+
+    def once():
         try:
             p = subprocess.run([sys.executable, "-c", CONVERT, str(model), str(out)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=900)
-            line = p.stdout.strip().splitlines()[-1:] or [""]
-            said.write_text(line[0] if line[0].startswith("{") else json.dumps({"error": f"ended with {p.returncode}"}))
         except subprocess.TimeoutExpired:
-            said.write_text(json.dumps({"error": "over 900 s"}))
+            return {"error": "over 900 s"}
+        line = p.stdout.strip().splitlines()[-1:] or [""]
+        return json.loads(line[0]) if line[0].startswith("{") else {"error": f"ended with {p.returncode}"}
+
+    if not said.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        said.write_text(json.dumps(fastest(once, times)))
     return out, json.loads(said.read_text())
 
 
 def by_smelt(smelt, model, out):
+    out.unlink(missing_ok=True)
     with tempfile.NamedTemporaryFile("r") as peak:
         begin = time.time()
         p = subprocess.run(["/usr/bin/time", "-f", "%M", "-o", peak.name, smelt, "lite", str(model), str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -193,6 +208,7 @@ def main():
     ap.add_argument("smelt"), ap.add_argument("models", type=pathlib.Path), ap.add_argument("names", nargs="*")
     ap.add_argument("--goldens", type=pathlib.Path), ap.add_argument("--suite", action="store_true"), ap.add_argument("--cache", type=pathlib.Path, default=pathlib.Path("/tmp/lite_by_tensorflow"))
     ap.add_argument("--no_tensorflow", action="store_true", help="only smelt's files"), ap.add_argument("--json", help="write all there"), ap.add_argument("--markdown", help="write a table of it there"), ap.add_argument("--keep", type=pathlib.Path, help="smelt's files stay there")
+    ap.add_argument("--times", type=int, default=1, help="the fastest of so many exports counts (TensorFlow's are kept in --cache)")
     a = ap.parse_args()
     names = a.names or sorted(p.name for p in a.models.iterdir() if p.is_dir() and (a.suite or (a.goldens / f"{p.name}.tfrecord").exists()))
     work = a.keep or pathlib.Path(tempfile.mkdtemp(prefix="smelt_lite_"))
@@ -206,7 +222,7 @@ def main():
         row = {"name": name}
         out = work / f"{name}.tflite"
         for engine in ["smelt"] + ([] if a.no_tensorflow else ["tensorflow"]):
-            path, r = (out, by_smelt(a.smelt, model, out)) if engine == "smelt" else by_tensorflow(model, a.cache, name)
+            path, r = (out, fastest(lambda: by_smelt(a.smelt, model, out), a.times)) if engine == "smelt" else by_tensorflow(model, a.cache, name, a.times)
             if "error" not in r:
                 r["answer"] = run(path, records, random)
                 r["operators"], r["bytes"] = operators(path), os.path.getsize(path)

@@ -43,6 +43,7 @@
 #include "absl/strings/strip.h"
 #include "smelt/graph/copy_node.h"
 #include "smelt/graph/text.h"
+#include "smelt/lite/check_own_fusions.h"
 #include "smelt/lite/composites/composite.h"
 #include "smelt/lite/emit.h"
 #include "smelt/lite/flex/select_ops.h"
@@ -290,6 +291,7 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   const bool composites_by_rules = step == "composites" && !choice.own.empty();
   if (step == "fuse" || step == "export" || step == "lists" || composites_by_rules) {
     RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
+    RETURN_IF_ERROR(CheckOwnFusions(*graph));
   }
   if (step == "explain") {
     RETURN_IF_ERROR(Fuse(*graph, choice, &notes));

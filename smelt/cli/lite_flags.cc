@@ -83,9 +83,8 @@ StatusOr<LiteSets> ReadSets(LiteCommandFlags& flags) {
     } else if (name == "EXPERIMENTAL_STABLEHLO_OPS") {
       return InvalidArgument(
           "--supported_ops EXPERIMENTAL_STABLEHLO_OPS is not done: operators of StableHLO are "
-          "read, "
-          "and not written, as LiteRT has no kernels for most of them; ops have builtin operators "
-          "(TFLITE_BUILTINS) or become those of the Flex delegate (SELECT_TF_OPS)");
+          "read, and not written: ops have builtin operators (TFLITE_BUILTINS) or become those of "
+          "the Flex delegate (SELECT_TF_OPS)");
     } else if (name == "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8") {
       sets.int16 = true;
     } else {

@@ -229,8 +229,10 @@ class Rounds {
           if (n == nullptr) break;
           if (!n->Is(fusion.ops) || (fusion.late && !with_late)) continue;
           const std::string name = n->name();
+          const int first = graph_.max_id();
           ASSIGN_OR_RETURN(const bool did, Apply(fusion, *n, f_));
           if (!did) continue;
+          if (fusion.own()) MarkOwn(fusion, first);
           if (notes_ != nullptr) notes_->push_back({std::string(fusion.name), name, ""});
           changed = true;
           if (++fired_ > most_) {
@@ -243,6 +245,15 @@ class Rounds {
   }
 
  private:
+  void MarkOwn(const Fusion& fusion, int first) {
+    for (int id = first; id < graph_.max_id(); ++id) {
+      Node* made = graph_.NodeOf(id);
+      if (made != nullptr && !made->Is("Const")) {
+        made->AttrsToChange().Set(kOwnFusion, std::string(fusion.name));
+      }
+    }
+  }
+
   Graph& graph_;
   Fuser f_;
   std::vector<FusionNote>* notes_;

@@ -92,10 +92,15 @@ struct Fusion {
   // Only where its name is asked for.
   bool on_request = false;
   const FunctionFusion* function = nullptr;
+  // A user's.
+  bool own() const { return function != nullptr || (rules != nullptr && !rules->ours); }
 };
 
 // Our own, in the order in which they are tried. Live as long as the process.
 const std::vector<Fusion>& AllFusions();
+
+// At operators that a user's fusion added: its name (string).
+inline constexpr absl::string_view kOwnFusion = "_own_fusion";
 
 // Which fusions are tried.
 struct FusionChoice {
