@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Custom operators of TensorFlow Lite from a shared library: lite_op_library_test.py SMELT LIBRARY. Ends with 'N passed, N failed'.
+"""Custom operators of TensorFlow Lite from a shared library: lite_op_library_test.py SMELT LIBRARY OPERATORS. Ends with 'N passed, N failed'.
 
-tests/models/custom_ops holds functions that become custom operators, and what TensorFlow answers for them; the library (tests/op_library/lite_ops.c)
-computes the same. Variables, optional inputs, quantized tensors and states beside TensorFlow Lite: tests/peers/lite_op_library_test.py."""
+tests/models/custom_ops holds functions that become custom operators, and what TensorFlow answers for them; the libraries (tests/op_library/lite_ops.c,
+and lite_operators.c by the stable interface) compute the same. Variables, optional inputs, quantized tensors and states beside TensorFlow Lite: tests/peers/lite_op_library_test.py."""
 import os
 import sys
 
 from program import call, check, finish, models, node, work
 
-library = os.path.abspath(sys.argv[2])
+library, operators = (os.path.abspath(path) for path in sys.argv[2:4])
 model = work / "custom.tflite"
 code, out, err = call("lite", models / "custom_ops", model)
 check("exported", code == 0, out + err)
@@ -63,4 +63,20 @@ code, text = run("--op_library", f"{library}:{every.replace('Roots=_ZN8examples3
 check("what prepare reports", code == 1 and fails(text, "'Roots' failed to prepare: input 0 is FLOAT32, not INT8"), text)
 code, text = run("--op_library", f"{library}:{every.replace('Roots=_ZN8examples3ops14Register_ROOTSEv', 'Roots=Register_BAD')}", signature="roots", inputs="x=[[1.0]]")
 check("an output that does not hold together", code == 1 and fails(text, "INTERNAL", "'Roots' makes an output 0 that cannot be read: it has 8 bytes"), text)
+
+# ---- operators of TfLiteOperatorCreate
+
+code, out, err = call("replay", model, "--log", models / "custom_ops.tfrecord", "--op_library", operators)
+check("operators of the stable interface answer as the functions", code == 0 and "9" in out, out + err)
+for flags in ([operators], [f"{operators}:UpTo=Register_UpTo,my_custom_fused_op=FusedOperator,LastFirst=LastFirstOperator,Roots=RootsOperator"]):
+    code, text = run("--op_library", *flags, inputs="n=-2")
+    check("what their invoke reports", code == 1 and fails(text, "INTERNAL", "'UpTo' failed to invoke: there is nothing up to -2", "{{node"), text)
+    code, text = run("--op_library", *flags, signature="roots", inputs="x=[[1.0, -8.0]]")
+    check("with numbers", code == 1 and fails(text, "'Roots' failed to invoke: x[1] is -16, below 0"), text)
+code, text = run("--op_library", f"{operators}:BuiltinAdd")
+check("an operator that is a builtin", code == 1 and fails(text, "INVALID_ARGUMENT", "the operator of 'BuiltinAdd' is no custom one"), text)
+code, text = run("--op_library", f"{operators}:Uninvoked")
+check("an operator without invoke", code == 1 and fails(text, "INVALID_ARGUMENT", "'Uninvoked' has no invoke"), text)
+code, text = run("--op_library", library, "--op_library", f"{operators}:UpTo=FusedOperator")
+check("a name that both bring", code == 1 and "ALREADY_EXISTS" in text, text)
 finish()

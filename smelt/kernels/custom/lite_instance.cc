@@ -91,7 +91,7 @@ LiteOpInstance::LiteOpInstance(const LiteOp& op, const LiteOpInfo& info) : op_(o
 }
 
 LiteOpInstance::~LiteOpInstance() {
-  if (op_.free != nullptr && node_.user_data != nullptr) op_.free(&context_, node_.user_data);
+  if (op_.free && node_.user_data != nullptr) op_.free(&context_, node_.user_data);
   for (TfLiteTensor& t : tensors_) TfLiteTensorFree(&t);
   for (TfLiteIntArray* a : {node_.inputs, node_.outputs, node_.intermediates, node_.temporaries}) {
     TfLiteIntArrayFree(a);
@@ -122,7 +122,7 @@ Status LiteOpInstance::Failed(absl::string_view what) const {
                   reported_.empty() ? "" : ": ", reported_);
 }
 
-Status LiteOpInstance::Call(absl::string_view what, Function f) {
+Status LiteOpInstance::Call(absl::string_view what, const LiteOp::Function& f) {
   MakeRoom();
   reported_.clear();
   TfLiteStatus status = kTfLiteError;
@@ -146,7 +146,7 @@ Status LiteOpInstance::Call(absl::string_view what, Function f) {
 
 void LiteOpInstance::Init() {
   begun_ = true;
-  if (op_.init == nullptr) return;
+  if (!op_.init) return;
   MakeRoom();
   node_.user_data = op_.init(&context_, info_.options.data(), info_.options.size());
 }
@@ -309,7 +309,7 @@ Status LiteOpInstance::Run(OpContext& ctx) {
   } ending{*this};
   bool changed = !prepared_;
   for (size_t i = 0; i < info_.inputs.size(); ++i) RETURN_IF_ERROR(SetInput(ctx, i, changed));
-  if (changed && op_.prepare != nullptr) {
+  if (changed && op_.prepare) {
     prepared_ = false;
     scratch_.clear();
     RETURN_IF_ERROR(Call("prepare", op_.prepare));

@@ -49,11 +49,10 @@ class LiteOpInstance final : public Resource {
   // The functions of TfLiteContext.
   struct Host;
   friend struct Host;
-  using Function = TfLiteStatus (*)(TfLiteContext*, TfLiteNode*);
 
   TfLiteTensor Describe(const LiteTensorInfo& info, TfLiteAllocationType allocation) const;
   void Init();
-  Status Call(absl::string_view what, Function f);
+  Status Call(absl::string_view what, const LiteOp::Function& f);
   Status SetInput(OpContext& ctx, size_t i, bool& changed);
   Status MakeOutputs(OpContext& ctx);
   Status MakeTemporaries();

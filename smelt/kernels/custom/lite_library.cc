@@ -18,7 +18,7 @@
 namespace smelt {
 namespace {
 
-constexpr absl::string_view kRegister = "Register_";
+constexpr absl::string_view kRegister = "Register_", kOperator = "Operator";
 
 struct LiteOps {
   absl::Mutex mutex;
@@ -43,11 +43,16 @@ uint32_t CountSymbols(const uint32_t* hash) {
   return last + 1;
 }
 
-// Names of the functions that a loaded library defines for others. Empty where it has no table of
-// them that is known here.
-std::vector<std::string> ExportedFunctions(void* library) {
+struct LibrarySymbols {
+  std::vector<std::string> functions;  // that it defines for others
+  bool makes_operators = false;        // it reads TfLiteOperatorCreate, or has it itself
+};
+
+// Empty where the library has no table of symbols that is known here.
+LibrarySymbols SymbolsOf(void* library) {
   link_map* map = nullptr;
-  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return {};
+  LibrarySymbols out;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return out;
   const ElfW(Sym)* symbols = nullptr;
   const char* names = nullptr;
   uint32_t count = 0;
@@ -61,22 +66,20 @@ std::vector<std::string> ExportedFunctions(void* library) {
       count = CountSymbols(reinterpret_cast<const uint32_t*>(address));
     }
   }
-  std::vector<std::string> out;
   if (symbols == nullptr || names == nullptr) return out;
   for (uint32_t i = 0; i < count; ++i) {
     const ElfW(Sym)& s = symbols[i];
-    if ((s.st_info & 0xf) == STT_FUNC && s.st_shndx != SHN_UNDEF) {
-      out.emplace_back(names + s.st_name);
-    }
+    const absl::string_view name = names + s.st_name;
+    out.makes_operators |= absl::StartsWith(name, "TfLiteOperatorCreate");
+    if ((s.st_info & 0xf) == STT_FUNC && s.st_shndx != SHN_UNDEF) out.functions.emplace_back(name);
   }
   return out;
 }
 
-// "Register_X" of a function of C, and of one of C++ that takes nothing; else empty. Those of
-// TensorFlow Lite's own operators are no custom ones.
-std::string RegisterName(const std::string& symbol) {
-  if (absl::StartsWith(symbol, kRegister)) return symbol;
-  if (!absl::StartsWith(symbol, "_Z")) return "";
+// A function's name without what C++ adds, of one that takes nothing; else empty. Of C it is not
+// known what it takes. Those of TensorFlow Lite's own operators are no custom ones.
+std::string PlainName(const std::string& symbol) {
+  if (!absl::StartsWith(symbol, "_Z")) return symbol;
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> demangled(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
@@ -86,34 +89,57 @@ std::string RegisterName(const std::string& symbol) {
   if (absl::StartsWith(name, "tflite::ops::builtin::")) return "";
   const size_t colons = name.rfind("::");
   if (colons != absl::string_view::npos) name.remove_prefix(colons + 2);
-  return absl::StartsWith(name, kRegister) ? std::string(name) : "";
+  return std::string(name);
 }
 
-Status AddLiteOp(void* library, const LiteSymbol& s) {
+bool Brings(const LibrarySymbols& library, const std::string& symbol) {
+  const std::string name = PlainName(symbol);
+  if (absl::StartsWith(name, kRegister)) return true;
+  return library.makes_operators && absl::EndsWith(name, kOperator) &&
+         !absl::StartsWith(name, "TfLite");
+}
+
+// What the function says of its operator.
+StatusOr<MadeLiteOp> AskFor(const LibrarySymbols& library, void* address,
+                            const std::string& symbol) {
+  const void* (*registered)() = nullptr;
+  std::memcpy(&registered, &address, sizeof(address));
+  const void* said = nullptr;
+  try {
+    said = registered();
+  } catch (...) {
+    return Internal("'", symbol, "' throws an exception");
+  }
+  if (said == nullptr) return Internal("'", symbol, "' returns nothing");
+  if (std::optional<MadeLiteOp> made = FindMadeLiteOp(said)) {
+    if (!made->custom) return InvalidArgument("the operator of '", symbol, "' is no custom one");
+    return *std::move(made);
+  }
+  if (library.makes_operators && absl::EndsWith(PlainName(symbol), kOperator)) {
+    return InvalidArgument("'", symbol, "' returns no operator of TfLiteOperatorCreate");
+  }
+  const auto& r = *static_cast<const TfLiteRegistration*>(said);
+  return MadeLiteOp{
+      r.custom_name == nullptr ? "" : r.custom_name, true, {r.init, r.free, r.prepare, r.invoke}};
+}
+
+Status AddLiteOp(void* library, const LibrarySymbols& symbols, const LiteSymbol& s) {
   void* address = dlsym(library, s.symbol.c_str());
   if (address == nullptr) return NotFound("it exports no '", s.symbol, "'");
-  TfLiteRegistration* (*registered)() = nullptr;
-  std::memcpy(&registered, &address, sizeof(address));
-  const TfLiteRegistration* r = nullptr;
-  try {
-    r = registered();
-  } catch (...) {
-    return Internal("'", s.symbol, "' throws an exception");
-  }
-  if (r == nullptr) return Internal("'", s.symbol, "' returns nothing");
-  if (r->invoke == nullptr) {
+  ASSIGN_OR_RETURN(const MadeLiteOp made, AskFor(symbols, address, s.symbol));
+  if (!made.op.invoke) {
     return InvalidArgument("the operator of '", s.symbol, "' has no invoke");
   }
-  std::string name = s.op;
-  if (name.empty() && r->custom_name != nullptr) name = r->custom_name;
+  std::string name = s.op.empty() ? made.name : s.op;
   if (name.empty()) {
-    const std::string function = RegisterName(s.symbol);
-    name = function.empty() ? s.symbol : function.substr(kRegister.size());
+    const std::string function = PlainName(s.symbol);
+    absl::string_view rest = function;
+    if (!absl::ConsumePrefix(&rest, kRegister)) absl::ConsumeSuffix(&rest, kOperator);
+    name = std::string(rest.empty() ? absl::string_view(s.symbol) : rest);
   }
   LiteOps& known = KnownLiteOps();
   absl::MutexLock lock(&known.mutex);
-  const LiteOp op{r->init, r->free, r->prepare, r->invoke};
-  const auto [at, added] = known.ops.try_emplace(name, address, op);
+  const auto [at, added] = known.ops.try_emplace(name, address, made.op);
   if (!added && at->second.first != address) {
     return AlreadyExists("the custom operator '", name, "' is known already");
   }
@@ -124,12 +150,13 @@ Status AddLiteOp(void* library, const LiteSymbol& s) {
 
 StatusOr<int> AddLiteOps(void* library, std::span<const LiteSymbol> symbols) {
   std::vector<LiteSymbol> all(symbols.begin(), symbols.end());
+  const LibrarySymbols of = SymbolsOf(library);
   if (symbols.empty()) {
-    for (std::string& name : ExportedFunctions(library)) {
-      if (!RegisterName(name).empty()) all.push_back({"", std::move(name)});
+    for (const std::string& name : of.functions) {
+      if (Brings(of, name)) all.push_back({"", name});
     }
   }
-  for (const LiteSymbol& s : all) RETURN_IF_ERROR(AddLiteOp(library, s));
+  for (const LiteSymbol& s : all) RETURN_IF_ERROR(AddLiteOp(library, of, s));
   return static_cast<int>(all.size());
 }
 

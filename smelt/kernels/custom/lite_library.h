@@ -2,6 +2,8 @@
 #ifndef SMELT_KERNELS_CUSTOM_LITE_LIBRARY_H_
 #define SMELT_KERNELS_CUSTOM_LITE_LIBRARY_H_
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,22 +14,34 @@
 
 namespace smelt {
 
-// What an operator does: those members of TfLiteRegistration that every version of it has.
+// What an operator does: those members of TfLiteRegistration that every version of it has, and what
+// a TfLiteOperator has of them.
 struct LiteOp {
-  void* (*init)(TfLiteContext* context, const char* buffer, size_t length);
-  void (*free)(TfLiteContext* context, void* buffer);
-  TfLiteStatus (*prepare)(TfLiteContext* context, TfLiteNode* node);
-  TfLiteStatus (*invoke)(TfLiteContext* context, TfLiteNode* node);
+  using Function = std::function<TfLiteStatus(TfLiteContext* context, TfLiteNode* node)>;
+  std::function<void*(TfLiteContext* context, const char* buffer, size_t length)> init;
+  std::function<void(TfLiteContext* context, void* buffer)> free;
+  Function prepare, invoke;
 };
 
-// A function that returns a TfLiteRegistration*, and the operator's name; where that is empty the
-// registration's, or else what stands behind "Register_" in the function's.
+// A TfLiteOperator as it is now.
+struct MadeLiteOp {
+  std::string name;
+  bool custom;
+  LiteOp op;
+};
+// What TfLiteOperatorCreate made, if that is it. Any thread.
+std::optional<MadeLiteOp> FindMadeLiteOp(const void* address);
+
+// A function that returns a TfLiteRegistration* or a TfLiteOperator*, and the operator's name;
+// where that is empty the one that it says, or else what stands behind "Register_", or in front of
+// "Operator", in the function's.
 struct LiteSymbol {
   std::string op, symbol;
 };
 
 // Adds the operators for good: of `symbols`, or where that is empty of all functions Register_*
-// that the library, which dlopen loaded, exports without arguments. How many there were. NOT_FOUND
+// that the library, which dlopen loaded, exports without arguments, and *Operator of one that calls
+// TfLiteOperatorCreate. How many there were. NOT_FOUND
 // for a symbol that is not there; INVALID_ARGUMENT for an operator that cannot be invoked;
 // ALREADY_EXISTS for a name that another function gave. Thread safe.
 StatusOr<int> AddLiteOps(void* library, std::span<const LiteSymbol> symbols);

@@ -16,8 +16,8 @@
  * `--op_library LIB.so` takes every function Register_* that the library exports without arguments,
  * of C or of C++, in any namespace: the operator's name is custom_name, or else what stands behind
  * Register_. `--op_library LIB.so:MyOp=Register_MY_OP,...` takes those alone, under these names.
- * What takes a MutableOpResolver (RegisterSelectedOps) is an interface of C++, of one build of
- * TensorFlow, and is not called; nor are operators made by TfLiteOperatorCreate.
+ * Operators of TfLiteOperatorCreate: lite_operator.h. What takes a MutableOpResolver
+ * (RegisterSelectedOps) is an interface of C++, of one build of TensorFlow, and is not called.
  *
  * For each operator of a file and each session there is one node: init, prepare where the shapes of
  * inputs are new, invoke, never two at a time, free when the session ends. Tensors of an operator

@@ -7,7 +7,7 @@ namespace smelt::lite {
 namespace {
 
 // Rows that one call of dense_packed takes.
-constexpr int64_t kRowsAtOnce = 8;
+constexpr int64_t kGateRows = 8;
 
 // Sums of so many products of int8 are within int32.
 constexpr int64_t kMostDepth = 1 << 17;
@@ -110,9 +110,9 @@ StatusOr<GateProduct> GateProduct::Make(std::span<const Gate> gates, bool asymme
 void GateProduct::AddFloat(const float* x, int64_t rows, float* sums) const {
   const auto& add =
       Isa().binary[static_cast<int>(IsaBinary::kAdd)][static_cast<int>(IsaType::kF32)];
-  std::vector<float> part(static_cast<size_t>(std::min(rows, kRowsAtOnce) * columns_));
-  for (int64_t r = 0; r < rows; r += kRowsAtOnce) {
-    const int64_t n = std::min(kRowsAtOnce, rows - r);
+  std::vector<float> part(static_cast<size_t>(std::min(rows, kGateRows) * columns_));
+  for (int64_t r = 0; r < rows; r += kGateRows) {
+    const int64_t n = std::min(kGateRows, rows - r);
     Isa().dense_packed(x + r * depth_, depth_, n, depth_, packed_.data(), columns_, nullptr,
                        UnaryF32::kIdentity, 0, part.data(), columns_);
     float* to = sums + r * columns_;
@@ -136,7 +136,7 @@ void GateProduct::AddQuantized(const float* x, float* sums) const {
 
 void GateProduct::Add(const float* x, int64_t rows, float* sums) const {
   if (columns_ == 0 || depth_ == 0) return;
-  const int64_t grain = std::max<int64_t>(kRowsAtOnce, (1 << 18) / (columns_ * depth_));
+  const int64_t grain = std::max<int64_t>(kGateRows, (1 << 18) / (columns_ * depth_));
   ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
     const float* from = x + begin * depth_;
     float* to = sums + begin * columns_;
