@@ -93,7 +93,8 @@ int main(int argc, char** argv) {
     sub->add_option(
         "--op_library", op_libraries,
         "Shared library with ops of your own (smelt/kernels/custom/smelt_op.h), or with custom "
-        "operators of TensorFlow Lite (lite_op.h), LIB.so or LIB.so:NAME=SYMBOL,...");
+        "operators of TensorFlow Lite (lite_op.h, lite_operator.h), LIB.so or "
+        "LIB.so:NAME=SYMBOL,...");
   }
   try {
     app.parse(argc, argv);
