@@ -14,11 +14,9 @@
 namespace smelt {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 46;
-
 StatusOr<void*> TakeBytes(size_t size, size_t alignment = kAlignment) {
   const auto bytes = static_cast<int64_t>(size);
-  if (bytes < 0 || size >= kMostBytes || !HeapTake(bytes)) return HeapExhausted(size);
+  if (bytes < 0 || size >= (size_t{1} << 46) || !HeapTake(bytes)) return HeapExhausted(size);
   void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (p != nullptr) return p;
   HeapGive(bytes);
@@ -79,28 +77,23 @@ constexpr bool kHasRedZones = true;
 constexpr bool kHasRedZones = false;
 #endif
 
-// Large buffers are of large pages: a fault for each small one costs more than what is computed
-// there once.
+// Memory of malloc, of large pages where it is large: a fault for each small page costs more than
+// what is computed there once. Advice: any pages will do.
+StatusOr<void*> TakeMostlyLargePages(size_t bytes) {
+  const size_t large = bytes / kLargePage * kLargePage;
+  ASSIGN_OR_RETURN(void* p, TakeBytes(bytes, large > 0 ? kLargePage : kAlignment));
+  if (large > 0) madvise(p, large, MADV_HUGEPAGE);
+  return p;
+}
+
 class HeapAllocatorImpl final : public Allocator {
  public:
   StatusOr<BufferRef> Allocate(size_t size) override {
-    if (size >= kLeastLarge) return OfLargePages(size);
-    ASSIGN_OR_RETURN(void* p, TakeBytes(size == 0 ? 1 : size));
-    return BufferRef(new HeapBuffer(p, size == 0 ? 1 : size));
-  }
-
- private:
-  // Sanitizers have zones around buffers of the heap that nobody may touch.
-  static constexpr size_t kLeastLarge = kHasRedZones ? ~size_t{0} : kLargePage;
-
-  static StatusOr<BufferRef> OfLargePages(size_t size) {
-    const auto bytes = static_cast<int64_t>(size);
-    if (bytes < 0 || size >= kMostBytes || !HeapTake(bytes)) return HeapExhausted(size);
-    if (char* const first = MapLargePages(size); first != nullptr) {
-      return BufferRef(new LargePagesBuffer(first, size));
-    }
-    HeapGive(bytes);
-    return HeapExhausted(size);
+    const size_t bytes = size == 0 ? 1 : size;
+    // Smaller ones leave gaps between them in the heap, as far as they are aligned.
+    ASSIGN_OR_RETURN(void* p,
+                     bytes < 2 * kLargePage ? TakeBytes(bytes) : TakeMostlyLargePages(bytes));
+    return BufferRef(new HeapBuffer(p, bytes));
   }
 };
 
@@ -143,7 +136,7 @@ class KeptAllocatorImpl final : public Allocator {
   StatusOr<BufferRef> Allocate(size_t size) override {
     if (size < kLeastKept) return HeapAllocator()->Allocate(size);
     const auto bytes = static_cast<int64_t>(size);
-    if (bytes < 0 || size >= kMostBytes || !HeapTake(bytes)) return HeapExhausted(size);
+    if (bytes < 0 || size >= (size_t{1} << 46) || !HeapTake(bytes)) return HeapExhausted(size);
     Buffer* const buffer = size <= KeptRegion::kSize / 2 ? InRegion(size) : OfItsOwn(size);
     if (buffer != nullptr) return BufferRef(buffer);
     HeapGive(bytes);
@@ -151,6 +144,7 @@ class KeptAllocatorImpl final : public Allocator {
   }
 
  private:
+  // Sanitizers have zones around buffers of the heap that nobody may touch.
   static constexpr size_t kLeastKept = kHasRedZones ? KeptRegion::kSize / 2 + 1 : 128 << 10;
 
   static Buffer* OfItsOwn(size_t size) {
@@ -266,16 +260,12 @@ class Pool final : public Allocator, public std::enable_shared_from_this<Pool> {
       }
     }
     const size_t bytes = PoolClassBytes(c);
-    const size_t large = bytes / kLargePage * kLargePage;
-    const size_t alignment = large > 0 ? kLargePage : kAlignment;
-    auto p = TakeBytes(bytes, alignment);
+    auto p = TakeMostlyLargePages(bytes);
     if (!p.ok()) {
       Trim();
-      p = TakeBytes(bytes, alignment);
+      p = TakeMostlyLargePages(bytes);
     }
     if (!p.ok()) return p.status();
-    // What is used time and again, arenas above all, is worth large pages. Advice: any will do.
-    if (large > 0) madvise(*p, large, MADV_HUGEPAGE);
     return new PoolBuffer(*p, bytes, c);
   }
   static void Delete(PoolBuffer* b) { delete b; }
