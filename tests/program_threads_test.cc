@@ -219,12 +219,12 @@ TEST(ProgramThreads, SessionsAtOnce) {
   for (std::thread& t : clients) t.join();
 }
 
-// Shapes come and go beyond those that are kept.
+// Shapes come and go beyond those that are kept, and programs go while they run.
 TEST(ProgramThreads, ManyShapesAtOnce) {
   const auto plain = SessionOf(kSmall, 1, false), session = SessionOf(kSmall, 2);
   std::vector<std::thread> clients;
   std::vector<Tensor> inputs, want;
-  for (int64_t rows = 0; rows < 30; ++rows) {
+  for (int64_t rows = 0; rows < 90; ++rows) {
     inputs.push_back(Ripples(Shape({1, 8}), rows));
     const auto got = plain->Run({{"x", inputs.back()}}, {"n"}, {});
     ASSERT_TRUE(got.ok()) << got.status();

@@ -30,99 +30,145 @@ const CompiledBody::Entry* CompiledBody::Find(std::span<const Shape* const> shap
   return nullptr;
 }
 
-StatusOr<const CompiledBody::Entry*> CompiledBody::Make(std::span<const Shape* const> shapes) {
-  absl::MutexLock lock(&mutex_);
-  if (const Entry* made = Find(shapes)) return made;
-  const int n = num_entries_.load(std::memory_order_relaxed);
-  if (n == kMaxEntries) return nullptr;
-  auto entry = std::make_unique<Entry>();
-  entry->key.push_back(Threads());
-  std::vector<Shape> args;
+namespace {
+
+std::vector<int64_t> KeyOf(std::span<const Shape* const> shapes) {
+  std::vector<int64_t> key = {Threads()};
   for (const Shape* shape : shapes) {
-    entry->key.push_back(shape->rank());
-    entry->key.insert(entry->key.end(), shape->dims().begin(), shape->dims().end());
-    args.push_back(*shape);
+    key.push_back(shape->rank());
+    key.insert(key.end(), shape->dims().begin(), shape->dims().end());
   }
-  auto program = PartedProgram::Compile(*graph_, args, states_, function_, parts_);
+  return key;
+}
+
+std::vector<Shape> ShapesOf(const std::vector<int64_t>& key) {
+  std::vector<Shape> shapes;
+  for (size_t at = 1; at < key.size();) {
+    const auto rank = static_cast<size_t>(key[at]);
+    shapes.emplace_back(std::span(key).subspan(at + 1, rank));
+    at += 1 + rank;
+  }
+  return shapes;
+}
+
+int64_t BytesOf(const PartedProgram& program) {
+  int64_t bytes = 0;
+  for (const PartedProgram::Stage& stage : program.stages()) {
+    bytes += stage.program->plan().arena_bytes;
+    if (stage.tail != nullptr) bytes += stage.tail->plan().arena_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::unique_ptr<CompiledBody::Entry> CompiledBody::Compile(std::vector<int64_t> key) {
+  auto entry = std::make_unique<Entry>();
+  entry->key = std::move(key);
+  auto program = PartedProgram::Compile(*graph_, ShapesOf(entry->key), states_, function_, parts_);
   if (program.ok()) {
     entry->program = *std::move(program);
   } else {
     // Whatever is wrong, the nodes say it as they run.
     entry->why = std::string(program.status().message());
   }
-  entries_[n] = std::move(entry);
+  return entry;
+}
+
+StatusOr<const CompiledBody::Entry*> CompiledBody::Make(std::span<const Shape* const> shapes) {
+  absl::MutexLock lock(&mutex_);
+  if (const Entry* made = Find(shapes)) return made;
+  const int n = num_entries_.load(std::memory_order_relaxed);
+  if (n == kMaxEntries) return nullptr;
+  entries_[n] = Compile(KeyOf(shapes));
   num_entries_.store(n + 1, std::memory_order_release);
   return entries_[n].get();
 }
 
-StatusOr<const PartedProgram*> CompiledBody::ProgramFor(std::span<const Shape* const> shapes) {
+CompiledBody::Found CompiledBody::MakeRecent(std::span<const Shape* const> shapes) {
+  std::vector<int64_t> key = KeyOf(shapes);
+  std::shared_ptr<const Entry> entry = recent_.Find(key);
+  if (entry == nullptr && recent_.IsWorthIt(key)) {
+    absl::MutexLock lock(&mutex_);
+    entry = recent_.Find(key);  // that another thread made meanwhile
+    if (entry == nullptr) {
+      entry = Compile(std::move(key));
+      recent_.Keep(entry->key, entry, entry->program == nullptr ? 0 : BytesOf(*entry->program));
+    }
+  }
+  if (entry == nullptr) return Found();
+  const PartedProgram* program = entry->program.get();
+  return Found{program, std::move(entry)};
+}
+
+StatusOr<CompiledBody::Found> CompiledBody::ProgramFor(std::span<const Shape* const> shapes) {
   const Entry* entry = Find(shapes);
-  if (entry == nullptr) {
+  if (entry == nullptr && num_entries_.load(std::memory_order_acquire) < kMaxEntries) {
     ASSIGN_OR_RETURN(entry, Make(shapes));
   }
-  return entry == nullptr ? nullptr : entry->program.get();
+  if (entry == nullptr) return MakeRecent(shapes);
+  return Found{entry->program.get(), nullptr};
 }
 
 // Of the decisions that were made for the entry: they are made once more.
 Reasons CompiledBody::ReasonsOf(const Entry& entry) {
-  std::vector<Shape> args;
-  for (size_t at = 1; at < entry.key.size();) {
-    const auto rank = static_cast<size_t>(entry.key[at]);
-    args.emplace_back(std::span(entry.key).subspan(at + 1, rank));
-    at += 1 + rank;
-  }
   Reasons reasons;
   const ScopedThreads team(static_cast<int>(entry.key[0]));
   absl::MutexLock lock(&mutex_);
-  const auto again = PartedProgram::Compile(*graph_, args, states_, function_, parts_, &reasons);
+  const auto again =
+      PartedProgram::Compile(*graph_, ShapesOf(entry.key), states_, function_, parts_, &reasons);
   if (!again.ok()) reasons.of_program.emplace_back(again.status().message());
   return reasons;
 }
 
-void CompiledBody::Visit(ProgramVisitor visit) const {
+CompiledBody::Entries CompiledBody::All() const {
+  Entries all = {{}, recent_.All()};
   const int n = num_entries_.load(std::memory_order_acquire);
-  for (int i = 0; i < n; ++i) {
-    if (entries_[i]->program == nullptr) continue;
-    visit(
-        {function_, node_, *graph_, static_cast<int>(entries_[i]->key[0]), *entries_[i]->program});
+  for (int i = 0; i < n; ++i) all.first.push_back(entries_[i].get());
+  for (const auto& entry : all.second) all.first.push_back(entry.get());
+  return all;
+}
+
+void CompiledBody::Visit(ProgramVisitor visit) const {
+  const Entries all = All();
+  for (const Entry* entry : all.first) {
+    if (entry->program == nullptr) continue;
+    visit({function_, node_, *graph_, static_cast<int>(entry->key[0]), *entry->program});
   }
 }
 
 std::string CompiledBody::Text(bool reasons) {
   std::string text;
-  const int n = num_entries_.load(std::memory_order_acquire);
-  for (int i = 0; i < n; ++i) {
-    const Entry& entry = *entries_[i];
-    absl::StrAppend(&text, "for ", entry.key[0], entry.key[0] == 1 ? " thread" : " threads", ",");
-    for (size_t at = 1; at < entry.key.size();) {
-      const auto rank = static_cast<size_t>(entry.key[at]);
-      absl::StrAppend(&text, " ", Shape(std::span(entry.key).subspan(at + 1, rank)).ToString());
-      at += 1 + rank;
+  const Entries all = All();
+  for (const Entry* entry : all.first) text += TextOf(*entry, reasons);
+  return text;
+}
+
+std::string CompiledBody::TextOf(const Entry& entry, bool reasons) {
+  std::string text =
+      absl::StrCat("for ", entry.key[0], entry.key[0] == 1 ? " thread," : " threads,");
+  for (const Shape& shape : ShapesOf(entry.key)) absl::StrAppend(&text, " ", shape.ToString());
+  if (entry.program == nullptr) {
+    return absl::StrCat(text, ": node by node, as ", entry.why, "\n");
+  }
+  const auto parts_of = [](const PartedProgram::Stage& stage) {
+    return stage.part > 0 ? absl::StrCat("in parts of ", stage.part, " rows") : "all rows at once";
+  };
+  const auto stages = entry.program->stages();
+  const bool many = stages.size() > 1;
+  absl::StrAppend(&text,
+                  many                 ? absl::StrCat(", in ", stages.size(), " stages")
+                  : stages[0].part > 0 ? absl::StrCat(", ", parts_of(stages[0]))
+                                       : "",
+                  ":\n");
+  const Reasons why = reasons ? ReasonsOf(entry) : Reasons();
+  for (const std::string& line : why.of_program) absl::StrAppend(&text, "  ", line, "\n");
+  for (const PartedProgram::Stage& stage : stages) {
+    if (many) {
+      absl::StrAppend(&text, &stage == stages.data() ? "first, " : "then, ", parts_of(stage),
+                      ":\n");
     }
-    if (entry.program == nullptr) {
-      absl::StrAppend(&text, ": node by node, as ", entry.why, "\n");
-      continue;
-    }
-    const auto parts_of = [](const PartedProgram::Stage& stage) {
-      return stage.part > 0 ? absl::StrCat("in parts of ", stage.part, " rows")
-                            : "all rows at once";
-    };
-    const auto stages = entry.program->stages();
-    const bool many = stages.size() > 1;
-    absl::StrAppend(&text,
-                    many                 ? absl::StrCat(", in ", stages.size(), " stages")
-                    : stages[0].part > 0 ? absl::StrCat(", ", parts_of(stages[0]))
-                                         : "",
-                    ":\n");
-    const Reasons why = reasons ? ReasonsOf(entry) : Reasons();
-    for (const std::string& line : why.of_program) absl::StrAppend(&text, "  ", line, "\n");
-    for (const PartedProgram::Stage& stage : stages) {
-      if (many) {
-        absl::StrAppend(&text, &stage == stages.data() ? "first, " : "then, ", parts_of(stage),
-                        ":\n");
-      }
-      text += PlanText(stage.program->plan(), &why);
-    }
+    text += PlanText(stage.program->plan(), &why);
   }
   return text;
 }

@@ -16,8 +16,8 @@ class CompiledRegion final : public CompiledItem {
   Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step) override {
     absl::InlinedVector<const Shape*, 16> shapes;
     for (const Tensor* t : inputs) shapes.push_back(&t->shape());
-    ASSIGN_OR_RETURN(const PartedProgram* program, body_.ProgramFor(shapes));
-    if (program != nullptr) return program->Run(inputs, outputs, step);
+    ASSIGN_OR_RETURN(const CompiledBody::Found found, body_.ProgramFor(shapes));
+    if (found.program != nullptr) return found.program->Run(inputs, outputs, step);
     ASSIGN_OR_RETURN(Executable * plain, body_.Plain());
     std::vector<Tensor> args, results;
     for (const Tensor* t : inputs) args.push_back(*t);

@@ -37,8 +37,8 @@ class CompiledScan final : public CompiledItem {
     // No node of the body is at fault.
     if (const Status s = FillCall(*inputs[0], &call); !s.ok()) return WithNode(s, function_, node_);
     if (call.steps <= 0) RETURN_IF_ERROR(CheckRowShapes(call));
-    ASSIGN_OR_RETURN(const PartedProgram* program, ProgramOf(call));
-    const Status s = program != nullptr ? RunProgram(*program, call) : RunPlain(call);
+    ASSIGN_OR_RETURN(const CompiledBody::Found found, ProgramOf(call));
+    const Status s = found.program != nullptr ? RunProgram(*found.program, call) : RunPlain(call);
     return s.ok() ? s : WithNode(s, function_, node_);
   }
   std::string Text(bool reasons) override { return body_.Text(reasons); }
@@ -132,8 +132,8 @@ class CompiledScan final : public CompiledItem {
     return OkStatus();
   }
 
-  // nullptr also where an iteration leaves a state of another shape than it found.
-  StatusOr<const PartedProgram*> ProgramOf(const Call& call) {
+  // None also where an iteration leaves a state of another shape than it found.
+  StatusOr<CompiledBody::Found> ProgramOf(const Call& call) {
     absl::InlinedVector<const Shape*, 16> shapes;
     absl::InlinedVector<Shape, 4> row_shapes;
     row_shapes.reserve(call.rows.size());
@@ -142,12 +142,14 @@ class CompiledScan final : public CompiledItem {
       shapes.push_back(&row_shapes.emplace_back(t->shape().dims().subspan(1)));
     }
     for (const Tensor* t : call.rest) shapes.push_back(&t->shape());
-    ASSIGN_OR_RETURN(const PartedProgram* made, body_.ProgramFor(shapes));
-    if (made == nullptr) return nullptr;
+    ASSIGN_OR_RETURN(CompiledBody::Found made, body_.ProgramFor(shapes));
+    if (made.program == nullptr) return made;
     for (size_t i = 0; i < states_; ++i) {
-      if (!(made->ResultShape(i) == call.states[i]->shape())) return nullptr;
+      if (!(made.program->ResultShape(i) == call.states[i]->shape())) return CompiledBody::Found();
     }
-    if (until_ && made->ResultShape(states_ + last_.size()).rank() != 0) return nullptr;
+    if (until_ && made.program->ResultShape(states_ + last_.size()).rank() != 0) {
+      return CompiledBody::Found();
+    }
     return made;
   }
 
@@ -249,9 +251,9 @@ class CompiledScan final : public CompiledItem {
   }
 
   // Where states change their shapes until something is found, requests tend to go through the same
-  // shapes. nullptr: there is none, or states go through shapes as often as the body runs.
-  StatusOr<const PartedProgram*> ProgramOfTurn(const std::vector<Tensor>& args) {
-    if (!until_) return nullptr;
+  // shapes. No program: there is none, or states go through shapes as often as the body runs.
+  StatusOr<CompiledBody::Found> ProgramOfTurn(const std::vector<Tensor>& args) {
+    if (!until_) return CompiledBody::Found();
     absl::InlinedVector<const Shape*, 16> shapes;
     for (const Tensor& t : args) shapes.push_back(&t.shape());
     return body_.ProgramFor(shapes);
@@ -276,13 +278,13 @@ class CompiledScan final : public CompiledItem {
         }
       }
       for (const Tensor* t : call.rest) args.push_back(*t);
-      ASSIGN_OR_RETURN(const PartedProgram* program, ProgramOfTurn(args));
+      ASSIGN_OR_RETURN(const CompiledBody::Found turn, ProgramOfTurn(args));
       results.clear();
-      if (program != nullptr) {
+      if (turn.program != nullptr) {
         std::vector<Tensor*> pointers;
         for (Tensor& t : args) pointers.push_back(&t);
         results.resize(states_ + last_.size() + 1);
-        RETURN_IF_ERROR(program->Run(pointers, results, call.step));
+        RETURN_IF_ERROR(turn.program->Run(pointers, results, call.step));
       } else {
         RETURN_IF_ERROR(plain->Run(std::span<Tensor>(args), &results, call.step));
       }
