@@ -169,7 +169,7 @@ CommandBody SetupBench(CLI::App& app) {
   app.add_flag("--json", flags->json, "Print JSON, nodes in the order in which they run");
   app.add_option("--svg", flags->svg,
                  "Write the roofline as a picture: what each node computes for a byte, how fast, "
-                 "and the machine's peaks (without AMX), measured at the end");
+                 "and the machine's peaks, measured at the end");
   AddUnpackLimitFlag(app);
   return [flags] { return Bench(*flags).Run(); };
 }

@@ -8,14 +8,13 @@
 namespace smelt {
 
 enum class PeakOp {
-  kFloat,     // fused multiply-adds, or a multiplication and an addition without them
-  kInt8,      // dot products of four bytes (AVX512-VNNI, DotProd)
-  kBfloat16,  // dot products of two (AVX512-BF16, BF16)
+  kFloat,  // fused multiply-adds, or a multiplication and an addition without them
+  kInt8,   // products of tiles (AMX-INT8), else dot products of four bytes (AVX512-VNNI, DotProd)
+  kBfloat16,  // the same (AMX-BF16), else of two (AVX512-BF16, BF16)
 };
 
 // Computes in registers alone, in the calling thread, with the set that Isa() chose. Returns how
 // many operations that were, a multiply-add being two; 0: the processor has no such instructions.
-// AMX tiles are not among them: products that use these exceed the peak.
 int64_t RunPeak(PeakOp op, int64_t passes);
 
 // Reads [p, p + bytes), as wide as the set allows, and returns something that depends on all of it.

@@ -4,6 +4,7 @@
 
 #include "smelt/base/processor.h"
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/tile_division.x86.h"
 
 namespace smelt {
 namespace {
@@ -50,6 +51,33 @@ SMELT_PEAK_LOOP(PeakDot8, "avx512f,avx512vnni", __m512i, INTS,
                 const __m512i b = a, SMELT_PEAK_DOT8)
 SMELT_PEAK_LOOP(PeakDot16, "avx512f,avx512bw,avx512vl,avx512bf16", __m512, AVX512,
                 const __m512bh a = (__m512bh)_mm512_setzero_si512(), SMELT_PEAK_DOT16)
+
+// Products of two pairs of tiles into four sums: none waits for the one before.
+#define SMELT_PEAK_TILES(NAME, TARGET, DOT)                              \
+  __attribute__((target("amx-tile," TARGET))) void NAME(int64_t times) { \
+    _tile_loadconfig(&kMatrixDivision);                                  \
+    SMELT_PEAK_ZEROS;                                                    \
+    for (int64_t i = 0; i < times; ++i) {                                \
+      DOT(0, 4, 6);                                                      \
+      DOT(1, 4, 7);                                                      \
+      DOT(2, 5, 6);                                                      \
+      DOT(3, 5, 7);                                                      \
+    }                                                                    \
+    _tile_release();                                                     \
+  }
+#define SMELT_PEAK_ZEROS \
+  _tile_zero(0);         \
+  _tile_zero(1);         \
+  _tile_zero(2);         \
+  _tile_zero(3);         \
+  _tile_zero(4);         \
+  _tile_zero(5);         \
+  _tile_zero(6);         \
+  _tile_zero(7)
+SMELT_PEAK_TILES(PeakTiles8, "amx-int8", _tile_dpbusd)
+SMELT_PEAK_TILES(PeakTiles16, "amx-bf16", _tile_dpbf16ps)
+// Products of tiles for each pass, and the sums of each.
+constexpr int64_t kTilesOfPass = 4, kTileSums = kMatrixTileSide * kMatrixTileSide;
 
 __attribute__((target("avx512f"))) uint64_t ReadWide(const char* p, const char* end) {
   __m512i s0 = _mm512_setzero_si512(), s1 = s0, s2 = s0, s3 = s0;
@@ -104,11 +132,19 @@ int64_t RunPeak(PeakOp op, int64_t passes) {
   const int64_t steps = passes * kSums;
   if (op == PeakOp::kInt8) {
     if (level != IsaLevel::kAvx512 || !CpuHas(CpuFeature::kDotBytes)) return 0;
+    if (CpuHas(CpuFeature::kTilesOfBytes)) {
+      PeakTiles8(passes);
+      return passes * kTilesOfPass * kTileSums * kMatrixTileBytes * 2;
+    }
     PeakDot8(passes);
     return steps * 64 * 2;
   }
   if (op == PeakOp::kBfloat16) {
     if (level != IsaLevel::kAvx512 || !CpuHas(CpuFeature::kDotBfloat16)) return 0;
+    if (CpuHas(CpuFeature::kTilesOfBfloat16)) {
+      PeakTiles16(passes);
+      return passes * kTilesOfPass * kTileSums * (kMatrixTileBytes / 2) * 2;
+    }
     PeakDot16(passes);
     return steps * 32 * 2;
   }
