@@ -8,6 +8,7 @@
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/quantized_ops.h"
 #include "smelt/lite/quantize/weights.h"
+#include "smelt/tensor/float16.h"
 
 namespace smelt {
 namespace {
@@ -92,6 +93,13 @@ Status QuantizePicked(Graph& graph, Node* n, int input, const DynamicRangeFlags&
   return OkStatus();
 }
 
+// Numbers too small for half, so that nothing would be left of them.
+bool AllBecomeZero(const Tensor& value, const Tensor& half) {
+  const auto zero = [](auto number) { return static_cast<float>(number) == 0; };
+  return std::ranges::all_of(half.flat<Half>(), zero) &&
+         !std::ranges::all_of(value.flat<float>(), zero);
+}
+
 }  // namespace
 
 Status UpdateInputTypes(Graph& graph, Node* n) {
@@ -153,6 +161,8 @@ Status QuantizeToHalf(Graph& graph) {
     if (std::ranges::any_of(n->uses(), is_result)) continue;
     ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
     ASSIGN_OR_RETURN(const Tensor half, HalfWeights(value));
+    // Such as the 1e-10 that keeps a logarithm finite.
+    if (AllBecomeZero(value, half)) continue;
     const std::string name = n->name();
     Node* constant = graph.AddConst(absl::StrCat(name, "/half"), half);
     ASSIGN_OR_RETURN(const Endpoint made,
