@@ -22,7 +22,13 @@ bool Waits(const Node& n) {
 }
 bool StandsForMore(const Node& n) { return Waits(n) || HasEffect(n) || IsRoot(n) || IsFed(n); }
 
-// Attributes that begin with an underscore are hints.
+// Attributes that begin with an underscore are hints, but operators of TensorFlow Lite have the
+// scales of their integers there.
+bool IsHint(const Node& n, absl::string_view name) {
+  return absl::StartsWith(name, "_") &&
+         (name == "_output_shapes" || !absl::StartsWith(n.op(), "tfl."));
+}
+
 bool SameComputation(const Node& a, const Node& b) {
   if (a.op() != b.op() || a.num_inputs() != b.num_inputs() || a.num_outputs() != b.num_outputs() ||
       a.device != b.device) {
@@ -31,7 +37,7 @@ bool SameComputation(const Node& a, const Node& b) {
   const auto all_in = [](const Node& x, const Node& y) {
     return std::ranges::all_of(x.attrs(), [&](const AttrMap::Entry& e) {
       const Attr* other = y.Find(e.first);
-      return absl::StartsWith(e.first, "_") || (other != nullptr && *other == e.second);
+      return IsHint(x, e.first) || (other != nullptr && *other == e.second);
     });
   };
   return all_in(a, b) && all_in(b, a);
