@@ -59,8 +59,10 @@ LiteEndpoints Relu(Node& n, Legalizer& l) {
 
 LiteEndpoints LeakyRelu(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloat));
-  return One(l.Add("tfl.leaky_relu", Inputs(n), Options({{"alpha", n.Float("alpha", 0.2f)}}),
-                   l.OutputOf(n)));
+  const float alpha = n.Float("alpha", 0.2f);
+  // As networks have it whose activations were trained away.
+  if (alpha == 1) return LiteEndpoints({n.input(0)});
+  return One(l.Add("tfl.leaky_relu", Inputs(n), Options({{"alpha", alpha}}), l.OutputOf(n)));
 }
 
 // Did the optimizer gather the model's own sums? They are ones again: ADD has kernels for integers
