@@ -4,12 +4,14 @@
 #include "smelt/lite/quantize/conversion.h"
 #include "smelt/lite/quantize/integer_plan.h"
 #include "smelt/lite/quantize/integer_rewrite.h"
+#include "smelt/lite/quantize/masked_ranges.h"
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/quantized_ops.h"
 
 namespace smelt {
 
 Status QuantizeToInteger(Graph& graph, const LiteRanges& ranges, const IntegerFlags& flags) {
+  StateHiddenScores(graph, ranges);
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
   IntegerPlan plan(ranges, flags);
   RETURN_IF_ERROR(plan.Make(graph, order));

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
 
@@ -202,7 +203,39 @@ class MaskReader {
   std::map<RangeKey, Mask> masks_;
 };
 
+// `n` is of `scores` and one number so large that it is what comes of each: that number.
+std::optional<float> NumberThatHides(const Node& n, Endpoint scores, const LiteRanges& ranges) {
+  if (!n.Is({"tfl.add", "tfl.sub"}) || n.String("fused_activation_function", "NONE") != "NONE") {
+    return std::nullopt;
+  }
+  const int i = n.Is("tfl.add") && n.input(1) == scores ? 1 : 0;
+  const auto known = ranges.find({scores.node, scores.port});
+  if (n.input(i) != scores || !IsOneNumber(n.input(1 - i)) || known == ranges.end()) {
+    return std::nullopt;
+  }
+  const float given = ConstantTensor(*n.input(1 - i).node)->flat<float>()[0];
+  const float number = n.Is("tfl.sub") ? -given : given;
+  const auto hides = [&](float score) { return number + score == number; };
+  if (!hides(known->second.min) || !hides(known->second.max)) return std::nullopt;
+  return number;
+}
+
 }  // namespace
+
+void StateHiddenScores(Graph& graph, const LiteRanges& ranges) {
+  for (Node* n : graph.Nodes()) {
+    if (!n->Is("tfl.select_v2")) continue;
+    for (const int i : {1, 2}) {
+      Node* made = n->input(i).node;
+      if (made->uses().size() != 1) continue;
+      const auto number = NumberThatHides(*made, n->input(3 - i), ranges);
+      if (!number) continue;
+      const std::string name = absl::StrCat(made->name(), "/number");
+      graph.SetInput(n, i, {graph.AddConst(name, Tensor::Scalar(*number)), 0});
+      graph.Remove(made);
+    }
+  }
+}
 
 absl::flat_hash_set<const Node*> NarrowMaskedRanges(
     std::span<Node* const> order, const absl::flat_hash_set<const Node*>& in_float,

@@ -10,6 +10,10 @@
 
 namespace smelt {
 
+// Where a choice is between scores and the same less 1e9 (as Keras hides them), the number stands
+// in place of the difference, which is that number.
+void StateHiddenScores(Graph& graph, const LiteRanges& ranges);
+
 // Narrows the ranges of what only SOFTMAX reads, and of masks, to what is told apart there: lower
 // numbers saturate, and give nothing as before. A constant that is a mask gets a range. Returns
 // those that choose between numbers and a mask, which goes beyond the range of the numbers.
