@@ -10,6 +10,7 @@
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/lite/flex/select_ops.h"
+#include "smelt/lite/prepare/quotients.h"
 #include "smelt/lite/prepare/updates.h"
 #include "smelt/lite/prepare/wide_types.h"
 #include "smelt/lite/rows/rows.h"
@@ -419,6 +420,7 @@ StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* res
                                         const LegalizeFlags& flags) {
   if (flags.builtins) {
     RETURN_IF_ERROR(SpellUpdates(graph));
+    RETURN_IF_ERROR(DivideWithoutDoubles(graph));
     RETURN_IF_ERROR(WidenTypes(graph));
     RETURN_IF_ERROR(TakeAsBroadcast(graph));
   }
