@@ -58,8 +58,20 @@ bool PicksElements(const Node& n) {
   });
 }
 
+bool TakesActivation(Endpoint e) {
+  return e.node->Is(kTakesActivation) && Fuser::type(e) == Dtype::kFloat &&
+         !HasActivation(*e.node) && Fuser::ReadOnce(e);
+}
+
+// Who takes it is before what only passes elements. The greatest of windows does both: what it
+// reads, in integers on its own scale, then has no steps below zero.
 Endpoint BeforePassing(Endpoint e) {
-  while (e.node->Is(kPassesClamps) && Fuser::ReadOnce(e) && PicksElements(*e.node)) {
+  while (Fuser::ReadOnce(e)) {
+    if (e.node->Is("tfl.max_pool_2d")) {
+      const Endpoint before = BeforePassing(e.node->input(0));
+      return TakesActivation(e) && TakesActivation(before) ? before : e;
+    }
+    if (!e.node->Is(kPassesClamps) || !PicksElements(*e.node)) break;
     e = e.node->input(0);
   }
   return e;
@@ -87,10 +99,7 @@ StatusOr<bool> FuseActivationOfParts(Node& n, Fuser& f) {
   std::vector<Node*> takers;
   for (const Endpoint& part : x.node->inputs()) {
     const Endpoint from = BeforePassing(part);
-    if (!from.node->Is(kTakesActivation) || Fuser::type(from) != Dtype::kFloat ||
-        HasActivation(*from.node) || !Fuser::ReadOnce(from)) {
-      return f.Declined(n, "not all that is joined takes it alone");
-    }
+    if (!TakesActivation(from)) return f.Declined(n, "not all that is joined takes it alone");
     takers.push_back(from.node);
   }
   if (!Fuser::ReadOnce(x)) return f.Declined(n, "others read what it follows");
@@ -137,7 +146,7 @@ constexpr Fusion kActivationFusions[] = {
     {"FuseActivation",
      {"tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1"},
      FuseActivation,
-     "relu(conv_2d(x)) -> conv_2d(x) with an activation, with a reduce_max, a slice... between "
+     "relu(conv_2d(x)) -> conv_2d(x) with an activation, with a max_pool_2d, a slice... between "
      "too"},
     {"FuseActivationOfParts",
      {"tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1"},

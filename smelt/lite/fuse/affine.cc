@@ -140,6 +140,20 @@ StatusOr<bool> FuseFactor(Node& n, Fuser& f) {
   return true;
 }
 
+// What `e` is a reshape of, whose last dimension, of channels, stays.
+Endpoint BehindReshapes(Endpoint e) {
+  constexpr OpSet kReshapes = {"tfl.reshape", "tfl.squeeze", "tfl.expand_dims"};
+  const auto channels = [](Endpoint x) {
+    const PartialShape s = Fuser::shape(x);
+    return s.rank() < 1 ? -1 : s[s.rank() - 1];
+  };
+  while (e.node->Is(kReshapes) && Fuser::ReadOnce(e) && channels(e) > 0 &&
+         channels(e.node->input(0)) == channels(e)) {
+    e = e.node->input(0);
+  }
+  return e;
+}
+
 // A constant that is added to a sum goes into the bias of one of its operands.
 StatusOr<bool> FuseAddPastSum(Node& n, Fuser& f) {
   for (const int c : {1, 0}) {
@@ -149,7 +163,7 @@ StatusOr<bool> FuseAddPastSum(Node& n, Fuser& f) {
                        (sum.node->Is("tfl.add_n") && sum.node->num_inputs() == 2);
     if (!value || !plain || Fuser::type(sum) != Dtype::kFloat) continue;
     for (const Endpoint& e : sum.node->inputs()) {
-      Node* affine = AffineBehind(e);
+      Node* affine = AffineBehind(BehindReshapes(e));
       if (affine == nullptr || !(Fuser::shape(e) == Fuser::shape(sum))) continue;
       if (!Fuser::ReadOnce(sum)) return f.Declined(n, "others read the sum before it");
       const AffineParts parts = PartsOf(*affine);

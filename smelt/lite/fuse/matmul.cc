@@ -87,32 +87,47 @@ StatusOr<bool> FuseReshapesAroundBatchMatmul(Node& n, Fuser& f) {
   return true;
 }
 
-// The same of fully_connected, which takes rows of any dimensions.
+// The same of fully_connected, which takes rows of any dimensions, and of several in a row.
 StatusOr<bool> FuseReshapesAroundProduct(Node& n, Fuser& f) {
-  const Endpoint e = n.input(0);
-  const Node& product = *e.node;
-  if (!product.Is("tfl.fully_connected")) return false;
-  const Endpoint rows = product.input(0);
-  const PartialShape weights = Fuser::shape(product.input(1)), to = Fuser::shape({&n, 0});
-  if (!rows.node->Is(kProductReshapes) || weights.rank() != 2 || to.rank() < 2) return false;
-  const int64_t inner = weights[1], units = weights[0];
-  const PartialShape flat = Fuser::shape(rows);
-  if (inner <= 0 || units <= 0 || flat.rank() < 1 || flat[flat.rank() - 1] != inner) return false;
-  if (to[to.rank() - 1] != units) {
+  const PartialShape to = Fuser::shape({&n, 0});
+  std::vector<Node*> products;  // the last first
+  Endpoint e = n.input(0);
+  bool alone = Fuser::ReadOnce(e);
+  while (e.node->Is("tfl.fully_connected")) {
+    const PartialShape weights = Fuser::shape(e.node->input(1));
+    const PartialShape rows = Fuser::shape(e.node->input(0));
+    if (weights.rank() != 2 || weights[0] <= 0 || weights[1] <= 0) return false;
+    if (rows.rank() < 1 || rows[rows.rank() - 1] != weights[1]) return false;
+    products.push_back(e.node);
+    e = e.node->input(0);
+    alone = alone && Fuser::ReadOnce(e);
+  }
+  if (products.empty() || !e.node->Is(kProductReshapes) || to.rank() < 2) return false;
+  const auto weights = [](const Node& product) { return Fuser::shape(product.input(1)); };
+  if (to[to.rank() - 1] != weights(*products.front())[0]) {
     return f.Declined(n, "its rows are not those before the reshape");
   }
-  if (!Fuser::ReadOnce(e) || !Fuser::ReadOnce(rows)) {
-    return f.Declined(n, "others read what it follows");
-  }
-  const auto sizes = ProductRows(to, inner);
+  if (!alone) return f.Declined(n, "others read what it follows");
+  const auto sizes = ProductRows(to, weights(*products.back())[1]);
   if (!sizes) return false;
-  ASSIGN_OR_RETURN(const Endpoint in, f.Reshape(rows.node->input(0), *sizes, n));
-  AttrMap options = OptionsOf(product);
+  ASSIGN_OR_RETURN(Endpoint by, f.Reshape(e.node->input(0), *sizes, n));
+  const bool keeps = to.rank() != 2;
+  for (size_t i = products.size() - 1; i > 0; --i) {
+    Node* product = products[i];
+    PartialShape made = to;
+    made.Set(to.rank() - 1, weights(*product)[0]);
+    product->AttrsToChange().Set("keep_num_dims", keeps);
+    product->AttrsToChange().Set(kOutputShapes, std::vector<PartialShape>{made});
+    f.SetInput(product, 0, by);
+    by = {product, 0};
+  }
+  const Node& last = *products.front();
+  AttrMap options = OptionsOf(last);
   options.Erase("keep_num_dims");
-  if (to.rank() != 2) options.Set("keep_num_dims", true);
-  std::vector<Endpoint> inputs(product.inputs().begin(), product.inputs().end());
-  inputs[0] = in;
-  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.fully_connected", inputs, std::move(options), n));
+  if (keeps) options.Set("keep_num_dims", true);
+  std::vector<Endpoint> inputs(last.inputs().begin(), last.inputs().end());
+  inputs[0] = by;
+  ASSIGN_OR_RETURN(by, f.Add("tfl.fully_connected", inputs, std::move(options), n));
   f.Replace(&n, by);
   return true;
 }
