@@ -158,7 +158,7 @@ bool OthersTakeIntegers(Endpoint e, const Node& n, const absl::flat_hash_set<con
   });
 }
 
-// Nothing where integers are wanted of it, or where no operator of floats gives what it reads.
+// Nothing where no operator of floats gives what it reads, or what it gives may go to no QUANTIZE.
 std::optional<Conversions> ConversionsOf(const Node& n,
                                          const absl::flat_hash_set<const Node*>& chosen,
                                          bool float_results) {
@@ -168,14 +168,18 @@ std::optional<Conversions> ConversionsOf(const Node& n,
   for (int i = 0; i < n.num_outputs(); ++i) {
     const Endpoint e = {const_cast<Node*>(&n), i};
     if (!IsNumber(e) || e.node->NumUses(i) == 0) continue;
-    ++out.in_integers;
+    bool in_integers = false, in_floats = false;
     for (const Use& use : n.uses()) {
       if (use.is_control() || use.port() != i) continue;
+      const bool taken = chosen.contains(use.node);
       const bool result = use.node->Is("_Retval") && float_results;
-      const bool reads = absl::StartsWith(use.node->op(), "tfl.") && !chosen.contains(use.node) &&
+      const bool reads = absl::StartsWith(use.node->op(), "tfl.") &&
                          !use.node->Is({"tfl.assign_variable", "tfl.while", "tfl.if"});
       if (!result && !reads) return std::nullopt;
+      (taken ? in_integers : in_floats) = true;
     }
+    out.in_integers += in_floats ? 1 : 0;
+    out.in_floats += in_integers ? 1 : 0;
   }
   bool from_floats = false;
   std::vector<Endpoint> seen;
