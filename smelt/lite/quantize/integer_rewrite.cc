@@ -96,10 +96,19 @@ class IntegerRewriter {
                            {to.scale, to.zero}, {hidden.scale, hidden.zero});
   }
 
+  Status SpellDifference(Node* n) {
+    const float scale = DifferenceScale(p_.params.at({n, 0}).scale);
+    ASSIGN_OR_RETURN(Node * difference, MakeProductOfDifference(graph_, n));
+    p_.params[{difference, 0}] = {scale, 0};
+    p_.chosen.insert(difference);
+    return Rewrite(difference);
+  }
+
   Status Rewrite(Node* n) {
     const QuantizedOp& row = *FindQuantizedOp(n->op_name());
     if (row.recurrent) return RewriteLstm(n);
     if (n->Is("tfl.square")) MakeProduct(graph_, n);
+    if (n->Is("tfl.squared_difference") && p_.flags.int16) RETURN_IF_ERROR(SpellDifference(n));
     const bool agrees = row.results == ResultRange::kAsInput;
     const Params* result = nullptr;
     if (n->num_outputs() > 0 && IntegerPlan::IsFloat({n, 0})) result = &p_.params.at({n, 0});

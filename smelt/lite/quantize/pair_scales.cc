@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/constant.h"
+#include "smelt/lite/quantize/integer_format.h"
 #include "smelt/lite/quantize/quantized_ops.h"
 
 namespace smelt {
@@ -33,6 +34,9 @@ bool PowersFit(double a, double b, double result) {
 bool IsScaledPair(OpName op) { return kPairs.Contains(op); }
 
 bool PairScalesFit(OpName op, bool int16, float a, float b, float result) {
+  if (int16 && op == "tfl.squared_difference") {
+    return PairScalesFit("tfl.sub", int16, a, b, DifferenceScale(result));
+  }
   const double wide = result;
   if (op == "tfl.mul" || op == "tfl.square") {
     // The product of any two integers, times this, is to go into 32 bits before it saturates.
@@ -53,6 +57,19 @@ bool PairScalesFit(OpName op, bool int16, float a, float b, float result) {
 void MakeProduct(Graph& graph, Node* square) {
   graph.SetOp(square, "tfl.mul");
   graph.AddInput(square, square->input(0));
+}
+
+StatusOr<Node*> MakeProductOfDifference(Graph& graph, Node* n) {
+  const std::vector<Endpoint> inputs(n->inputs().begin(), n->inputs().end());
+  ASSIGN_OR_RETURN(Node * difference, graph.Add(absl::StrCat(n->name(), "/difference"), "tfl.sub",
+                                                inputs, n->attrs()));
+  graph.SetOp(n, "tfl.mul");
+  graph.SetInputs(n, {{difference, 0}, {difference, 0}});
+  return difference;
+}
+
+float DifferenceScale(float square) {
+  return std::sqrt(square / static_cast<float>(kInt16Format.high));
 }
 
 bool IsScaling(const Node& n) {

@@ -193,8 +193,7 @@ bool TakesInt16(OpName op) {
                            "tfl.prelu",
                            "tfl.relu_0_to_1",
                            "tfl.relu_n1_to_1",
-                           "tfl.space_to_depth",
-                           "tfl.squared_difference"};
+                           "tfl.space_to_depth"};
   return !kNone.Contains(op);
 }
 
