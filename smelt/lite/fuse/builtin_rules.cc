@@ -259,6 +259,16 @@ late fusion FuseNeg "x + -y -> x - y" {
   add(x, neg(y)) -> sub(x, y);
   sub(x, neg(y)) -> add(x, y);
 }
+# Normalizations are spelled so; of close numbers the difference is exact, the products are not.
+# Beside a third summand the products by `a` are as large as x, or they cost less than it.
+late fusion FuseCommonFactor "x * a - m * a -> (x - m) * a" {
+  sub(mul(x, a), mul(m, a)) -> mul(sub(x, m), a) where is_float(x);
+  add(mul(x, a), mul(neg(m), a)) -> mul(sub(x, m), a) where is_float(x);
+  add(mul(x, a), mul(neg(m), a), y) -> add(mul(sub(x, m), a), y)
+    where is_float(x), same_shape(a, x);
+  add(mul(x, a), sub(y, mul(m, a))) -> add(mul(sub(x, m), a), y)
+    where is_float(x), same_shape(a, x);
+}
 late fusion FuseReciprocal "x * (1 / y) -> x / y, 1 / sqrt(x) -> rsqrt(x)" {
   div(1, sqrt(x)) -> rsqrt(x);
   mul(x, div(1, y)) -> div(x, y) where is_float(x);
