@@ -159,13 +159,15 @@ TEST(LiteInt16, WindowsOfAllKinds) {
     std::vector<int64_t> bias(static_cast<size_t>(p->out_depth));
     for (int64_t& b : bias) b = draw.From(-(int64_t{1} << 34), int64_t{1} << 34);
     std::vector<Factor> factors;
+    std::vector<double> doubles;
     for (size_t u = 0; u < bias.size(); ++u) {
-      factors.push_back(FactorOf(std::ldexp(static_cast<double>(draw.From(1, 9999)) / 9999,
-                                            static_cast<int>(draw.From(-24, 0)))));
+      doubles.push_back(std::ldexp(static_cast<double>(draw.From(1, 9999)) / 9999,
+                                   static_cast<int>(draw.From(-24, 0))));
+      factors.push_back(FactorOf(doubles.back()));
     }
     Int16Numbers numbers;
     numbers.factors = factors;
-    numbers.exactly = i % 2 == 0;
+    if (i % 2 == 0) numbers.doubles = doubles;
     numbers.range.low = i % 3 == 0 ? 0 : -32768, numbers.range.high = 32767;
     if (i % 5 != 0) numbers.bias = bias.data();
     const Tensor weights = WeightsOf(*p, window.depthwise, w);
@@ -179,7 +181,7 @@ TEST(LiteInt16, WindowsOfAllKinds) {
       const int64_t products = PlainSum(*p, x, w, 0, k / p->out_depth, k % p->out_depth);
       const int64_t sum = products + (numbers.bias == nullptr ? 0 : bias[u]);
       beyond += std::abs(products) > std::numeric_limits<int32_t>::max() ? 1 : 0;
-      const int32_t v = numbers.exactly ? TimesExactly(sum, factors[u]) : Times(sum, factors[u]);
+      const int32_t v = i % 2 == 0 ? TimesInDouble(sum, doubles[u]) : Times(sum, factors[u]);
       ASSERT_EQ(y[static_cast<size_t>(k)], numbers.range.Clamp(v)) << k << ": " << sum;
     }
   }

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from checks import check, finish
-from lite_builder import Lite
+from lite_builder import TYPES, Lite
 from lite_checks import compare, unsupported
 
 only = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -104,6 +104,18 @@ for dtype in "int8", "uint8":
         one(f"leaky_{alpha}", "LEAKY_RELU", "LeakyReluOptions", dtype, SHAPE, alpha=alpha)
     for align, half in (False, False), (True, False), (False, True):
         one(f"resize_{align}_{half}", "RESIZE_BILINEAR", "ResizeBilinearOptions", dtype, (2, 8, 6, 8), (2, 31, 17, 8), "same", [np.array([31, 17], np.int32)], version=3, alignCorners=align, halfPixelCenters=half)
+# Products of int16: sums of 64 bits, as biases are or would be, are multiplied by a double; those of 32 bits by fractions of 31.
+for bias, kind in ("int64", "int64"), ("int32", "int32"), (None, "int64"), (None, "int32"), (None, "float32"):
+    for several in True, False:
+        for draw in range(DRAWS):
+            m, n, in_scale = Lite(), 1000, scale() / 1000
+            scales = np.array([scale() / 50 for _ in range(n if several else 1)], np.float32)
+            inputs = [m.input((64, 100), "int16", scale=in_scale, zero=0), m.const(random.integers(-127, 128, (n, 100)).astype(np.int8), scale=scales.tolist(), zero=0, dim=0)]
+            if bias:
+                inputs.append(m.const(random.integers(-3000000, 3000000, n).astype(bias), scale=(scales * np.float32(in_scale)).tolist(), zero=0))
+            y = m.tensor((64, n), "int16", scale=in_scale * float(scales.mean()) * float(random.uniform(300, 1200)), zero=0)
+            y = m.op("FULLY_CONNECTED", inputs, [y], "FullyConnectedOptions", version=13, quantizedBiasType=TYPES[kind])
+            run(f"dense_int16_{bias}_{kind}_{'channels' if several else 'tensor'}_{draw}", m, y, random.integers(-20000, 20000, (64, 100)).astype(np.int16))
 # Floats near halves of steps, and what is no number.
 for dtype in "int8", "uint8", "int16":
     m, s = Lite(), scale()

@@ -108,6 +108,15 @@ inline int32_t TimesExactly(int64_t x, Factor f) {
   return static_cast<int32_t>((product + (static_cast<__int128>(1) << (shift - 1))) >> shift);
 }
 
+// By one product of doubles, halves away from zero: of fully connected layers of int16 whose sums
+// have 64 bits. What 32 bits do not hold becomes the least that they do, as on x86.
+inline int32_t TimesInDouble(int64_t x, double by) {
+  constexpr double kLimit = 2147483648.0;
+  const double steps = std::round(static_cast<double>(x) * by);
+  return steps >= -kLimit && steps < kLimit ? static_cast<int32_t>(steps)
+                                            : std::numeric_limits<int32_t>::min();
+}
+
 // The whole range of the output's type, or what its activation leaves of it.
 struct Range {
   int32_t low = 0, high = 0;

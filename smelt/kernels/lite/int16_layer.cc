@@ -28,14 +28,15 @@ Int16Layer::Int16Layer(const nn::Int8Window& shape, const Int16Numbers& numbers,
       s_(shape),
       image_(shape),
       panels_(image_, false, 1),
-      exactly_(numbers.exactly),
       narrow_(numbers.narrow),
       range_(numbers.range) {
   for (int64_t u = 0; u < s_.units; ++u) {
     bias_.push_back(numbers.bias == nullptr ? 0 : numbers.bias[u]);
-    const Factor f = numbers.factors[numbers.factors.size() == 1 ? 0 : static_cast<size_t>(u)];
-    if (exactly_) {
-      exact_factors_.push_back(f);
+    const size_t at = numbers.factors.size() == 1 ? 0 : static_cast<size_t>(u);
+    const Factor f = numbers.factors[at];
+    if (narrow_ || !numbers.doubles.empty()) {
+      narrow_factors_.push_back(f);
+      doubles_.push_back(narrow_ ? 0 : numbers.doubles[at]);
       continue;
     }
     const WideFactor wide(f);
@@ -85,7 +86,7 @@ void Int16Layer::FillImage(const int16_t* x, int16_t* image) const {
 
 void Int16Layer::Finish(int64_t* sums, int64_t unit, int64_t n, int16_t* y) const {
   const auto at = static_cast<size_t>(unit);
-  if (!exactly_) {
+  if (doubles_.empty()) {
     loops_.wide_to_int16(sums, bias_.data() + at, factors_.data() + at, shifts_.data() + at,
                          range_.low, range_.high, y, n);
     return;
@@ -94,8 +95,8 @@ void Int16Layer::Finish(int64_t* sums, int64_t unit, int64_t n, int16_t* y) cons
     const auto u = at + static_cast<size_t>(c);
     const auto sum =
         static_cast<int64_t>(static_cast<uint64_t>(sums[c]) + static_cast<uint64_t>(bias_[u]));
-    const Factor& f = exact_factors_[u];
-    const int32_t steps = narrow_ ? TimesUp(static_cast<int32_t>(sum), f) : TimesExactly(sum, f);
+    const int32_t steps = narrow_ ? TimesUp(static_cast<int32_t>(sum), narrow_factors_[u])
+                                  : TimesInDouble(sum, doubles_[u]);
     y[c] = static_cast<int16_t>(range_.Clamp(steps));
   }
 }

@@ -16,8 +16,8 @@ namespace smelt::lite {
 
 struct Int16Numbers {
   std::span<const Factor> factors;  // of sums: one, or one for each unit
-  bool exactly = false;             // with all bits of the factors (TimesExactly)
-  bool narrow = false;              // of 32 bits, of layers `exactly` (TimesUp)
+  bool narrow = false;              // these have 32 bits (TimesUp)
+  std::span<const double> doubles;  // as many, by which others are multiplied (TimesInDouble)
   Range range;
   const int64_t* bias = nullptr;  // by unit; nullptr: none
 };
@@ -54,14 +54,15 @@ class Int16Layer {
   const nn::Int8Window s_;
   const nn::Int8Image image_;
   const nn::Int8Panels panels_;  // of a layer that is not depthwise
-  const bool exactly_, narrow_;
+  const bool narrow_;
   const Range range_;
   std::vector<Part> parts_;
   AlignedVector<int8_t> weights_;
   AlignedVector<int16_t> wide_weights_;  // of depthwise layers
   // By unit.
   std::vector<int64_t> bias_, factors_, shifts_;
-  std::vector<Factor> exact_factors_;
+  std::vector<Factor> narrow_factors_;
+  std::vector<double> doubles_;
 };
 
 }  // namespace smelt::lite

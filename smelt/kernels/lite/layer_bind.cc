@@ -85,8 +85,8 @@ Int8Numbers LayerState::NumbersOfInt8(const Tensor* bias, int64_t units, bool by
 Int16Numbers LayerState::NumbersOfInt16(const Tensor* bias) const {
   Int16Numbers numbers;
   numbers.factors = factors;
-  numbers.exactly = kind == LayerKind::kDense;
-  numbers.narrow = narrow;
+  numbers.doubles = doubles;
+  numbers.narrow = narrow && kind == LayerKind::kDense;
   numbers.range = range;
   if (bias != nullptr) numbers.bias = bias->data<int64_t>();
   return numbers;

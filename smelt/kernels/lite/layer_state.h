@@ -31,13 +31,16 @@ struct LayerState final : KernelState, LayerWindow {
   FloatSteps float_steps;
   Range range;
   Dtype type = Dtype::kInt8;  // of the output
-  // Of int16, are sums of 32 bits rounded by TimesUp? Of products unless their biases have 64 bits.
+  // Of int16, are sums of 32 bits rounded by TimesUp? Of products unless biases have 64 bits, or
+  // would have.
   bool narrow = false;
+  std::vector<double> doubles;  // as many, in the place of factors: of other products of int16
   std::vector<std::unique_ptr<ExactProduct>> products;  // by group
   absl::Mutex mutex;
   nn::MatrixInt8 matrices;
 
   size_t At(int64_t c) const { return factors.size() == 1 ? 0 : static_cast<size_t>(c); }
+  double in_double(int64_t c) const { return doubles[At(c)]; }
   const Factor& factor(int64_t c) const { return factors[At(c)]; }
   ExactProduct& product(size_t group) {
     absl::MutexLock lock(&mutex);

@@ -33,9 +33,11 @@ StatusOr<std::unique_ptr<KernelState>> MakeLayer(const Node& node, Places p, Lay
   const bool in_float = RunsInFloat(node, *s, p);
   const Dtype bias =
       p.bias < node.num_inputs() ? node.input_types[static_cast<size_t>(p.bias)] : Dtype::kFloat;
-  s->narrow = s->type == Dtype::kInt16 &&
-              (kind == LayerKind::kDense ? bias != Dtype::kInt64
-                                         : kind == LayerKind::kConv && bias == Dtype::kInt32);
+  const bool wide = bias == Dtype::kInt64 ||
+                    (bias != Dtype::kInt32 && node.Type("quantized_bias_type") == Dtype::kInt64);
+  s->narrow =
+      s->type == Dtype::kInt16 &&
+      (kind == LayerKind::kDense ? !wide : kind == LayerKind::kConv && bias == Dtype::kInt32);
   // LiteRT multiplies the scales of such a product in float where there is one of weights.
   const bool float_product =
       s->narrow && kind == LayerKind::kDense && s->weights.scales.size() == 1;
@@ -43,7 +45,9 @@ StatusOr<std::unique_ptr<KernelState>> MakeLayer(const Node& node, Places p, Lay
     const double product = float_product
                                ? static_cast<double>(s->input.scale() * scale)
                                : static_cast<double>(s->input.scale()) * static_cast<double>(scale);
-    s->factors.push_back(FactorOf(product / static_cast<double>(s->output.scale())));
+    const double factor = product / static_cast<double>(s->output.scale());
+    s->factors.push_back(FactorOf(factor));
+    if (kind == LayerKind::kDense && s->type == Dtype::kInt16 && wide) s->doubles.push_back(factor);
     if (in_float) s->scales.push_back(s->input.scale() * scale / s->output.scale());
   }
   s->float_steps = FloatSteps(s->range, s->output.zero());
@@ -112,7 +116,7 @@ class Finish {
   int32_t Exactly(int64_t sum, int64_t c) const {
     if (s_.narrow) return Narrow(static_cast<int32_t>(sum), c);
     if (bias64_ != nullptr) sum = Plus(sum, bias64_[c]);
-    return s_.range.Clamp(TimesExactly(sum, s_.factor(c)), s_.output.zero());
+    return s_.range.Clamp(TimesInDouble(sum, s_.in_double(c)), s_.output.zero());
   }
 
  private:
