@@ -1,7 +1,7 @@
 // smelt_case_tests lite FOLDER...: what becomes of graphs on their way to a .tflite file and back.
 //
 //   case NAME
-//   do export [without FUSION...] [with FUSION...]
+//   do export [coarse_weights] [without FUSION...] [with FUSION...]
 //   in
 //   ...a callable graph: _Arg with _output_shapes, _Retval...
 //   out
@@ -19,18 +19,19 @@
 // "FUNCTION: NODE"; weights are quantized from `least` elements on, else all; the last three leave
 // layers in float. int8 and int16x8 take samples in [-1, 1].
 //
-// `with` names fusions that are tried on request alone. Before `in` may stand `fusions` and a text
-// of fusions, which are tried first. `do explain`: as export, and `out` is what fired and what
-// nearly did: "FUSION NODE: fused". `do legalize`: ops become operators; `do fuse`, with the same
-// words behind it: operators that are one; `do fit`: operators of too many dimensions become
-// others; `do export`: all three; `do select`: the same, with select ops; `do few`: these for what
-// would be many operators, too; `do lists`: lists become tensors, then as export; `do composites`:
-// calls of composite functions become operators, or are the error "DECLINED NODE: WHY", one a line;
-// `do loops`: scans are rewritten, with notes in the same form behind them; `do functional`:
-// control flow of version 1 becomes branches and loops, whose functions print behind the graph; `do
-// lower`: operators become ops; `do write`: the file, read again. Nodes print without Tin and Tout,
-// sorted. An error is wanted where `out` begins with its code; refused ops are the error "REFUSED
-// NODE: OP: WHY", one a line. Cases are separated by lines of dashes.
+// `coarse_weights`: they will be integers. `with` names fusions that are tried on request alone.
+// Before `in` may stand `fusions` and a text of fusions, which are tried first. `do explain`: as
+// export, and `out` is what fired and what nearly did: "FUSION NODE: fused". `do legalize`: ops
+// become operators; `do fuse`, with the same words behind it: operators that are one; `do fit`:
+// operators of too many dimensions become others; `do export`: all three; `do select`: the same,
+// with select ops; `do few`: these for what would be many operators, too; `do lists`: lists become
+// tensors, then as export; `do composites`: calls of composite functions become operators, or are
+// the error "DECLINED NODE: WHY", one a line; `do loops`: scans are rewritten, with notes in the
+// same form behind them; `do functional`: control flow of version 1 becomes branches and loops,
+// whose functions print behind the graph; `do lower`: operators become ops; `do write`: the file,
+// read again. Nodes print without Tin and Tout, sorted. An error is wanted where `out` begins with
+// its code; refused ops are the error "REFUSED NODE: OP: WHY", one a line. Cases are separated by
+// lines of dashes.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -228,6 +229,8 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   for (size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "with" || words[i] == "without") {
       with = words[i] == "with";
+    } else if (words[i] == "coarse_weights") {
+      choice.coarse_weights = true;
     } else {
       (with ? choice.on : choice.off).insert(words[i]);
     }

@@ -345,6 +345,7 @@ class Exporter {
     const bool integers =
         flags_.quantize == LiteQuantize::kInt8 || flags_.quantize == LiteQuantize::kInt16x8;
     if (integers) fusions.off.insert("FuseCube");
+    fusions.coarse_weights = integers || flags_.quantize == LiteQuantize::kDynamic;
     RETURN_IF_ERROR(Fuse(graph, fusions, &report_->fusions));
     RETURN_IF_ERROR(CheckOwnFusions(graph));
     for (const Node* n : graph.Nodes()) {

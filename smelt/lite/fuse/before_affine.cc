@@ -1,6 +1,7 @@
 // What a convolution or a product reads, and is one with it: factors and sums of its input's
 // channels, zeros around an image, the blocks of a dilated convolution.
 #include <algorithm>
+#include <cmath>
 
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/common/evaluate.h"
@@ -149,11 +150,27 @@ StatusOr<Tensor> Scaled(const Reader& r, OpName op) {
   return Binary(op, r.weights, r.value.WithShape(Shape(sizes)));
 }
 
+// Factors of columns that bring numbers of several sizes to one: of integers on the scale of the
+// greatest of a row, weights by the least keep too few bits.
+bool Spreads(const Tensor& factors) {
+  constexpr float kMost = 16;
+  float least = 0, most = 0;
+  for (const float v : factors.flat<float>()) {
+    if (v == 0) continue;
+    least = least == 0 ? std::abs(v) : std::min(least, std::abs(v));
+    most = std::max(most, std::abs(v));
+  }
+  return !(most <= kMost * least);
+}
+
 template <bool kDiv>
 StatusOr<bool> FuseFactorBefore(Node& n, Fuser& f) {
   Before b;
   ASSIGN_OR_RETURN(const std::vector<Reader> readers,
                    ConstantBefore<!kDiv>(n, kDiv ? OpName("tfl.div") : OpName("tfl.mul"), &b, f));
+  if (!readers.empty() && f.coarse_weights() && Spreads(b.value)) {
+    return f.Declined(n, "the weights, which become integers, would have columns of several sizes");
+  }
   for (const Reader& r : readers) {
     ASSIGN_OR_RETURN(const Tensor scaled, Scaled(r, kDiv ? OpName("RealDiv") : OpName("Mul")));
     f.SetInput(r.n, 1, f.Const(scaled, *r.n));

@@ -211,8 +211,8 @@ std::vector<Fusion> Chosen(const FusionChoice& choice) {
 // Tries fusions until none fires.
 class Rounds {
  public:
-  Rounds(Graph& graph, std::vector<FusionNote>* notes)
-      : graph_(graph), f_(graph, nullptr), notes_(notes) {
+  Rounds(Graph& graph, bool coarse_weights, std::vector<FusionNote>* notes)
+      : graph_(graph), f_(graph, nullptr, coarse_weights), notes_(notes) {
     // Each fusion removes an operator, or moves one: a bound that none should reach.
     most_ = 64 + 8 * graph.num_nodes();
   }
@@ -306,12 +306,12 @@ Status CheckFusions(const FusionChoice& choice, std::span<const absl::string_vie
 Status Fuse(Graph& graph, const FusionChoice& choice, std::vector<FusionNote>* notes) {
   RETURN_IF_ERROR(BuiltinRules().status());
   const std::vector<Fusion> fusions = Chosen(choice);
-  Rounds rounds(graph, notes);
+  Rounds rounds(graph, choice.coarse_weights, notes);
   RETURN_IF_ERROR(rounds.Run(fusions, /*with_late=*/false));
   RETURN_IF_ERROR(rounds.Run(fusions, /*with_late=*/true));
   if (notes == nullptr) return OkStatus();
   // Who nearly matched is asked once, when all is done.
-  Fuser last(graph, notes);
+  Fuser last(graph, notes, choice.coarse_weights);
   for (Node* n : graph.Nodes()) {
     for (const Fusion& fusion : fusions) {
       if (!n->Is(fusion.ops)) continue;

@@ -27,7 +27,8 @@ struct FusionNote {
 // What rows work with. Not thread safe.
 class Fuser {
  public:
-  Fuser(Graph& graph, std::vector<FusionNote>* notes) : graph_(graph), notes_(notes) {}
+  Fuser(Graph& graph, std::vector<FusionNote>* notes, bool coarse_weights)
+      : graph_(graph), notes_(notes), coarse_weights_(coarse_weights) {}
 
   Graph& graph() { return graph_; }
   static PartialShape shape(Endpoint e);
@@ -55,6 +56,9 @@ class Fuser {
   // Input i of the operator reads `from`; what nobody reads any more goes.
   void SetInput(Node* n, int i, Endpoint from);
 
+  // Weights will be integers, whose steps are those of the greatest of a row.
+  bool coarse_weights() const { return coarse_weights_; }
+
   // Somebody wants to know what nearly matched; nothing that matches is left.
   bool takes_notes() const { return notes_ != nullptr; }
   // The row nearly matched. False, for rows to return.
@@ -68,6 +72,7 @@ class Fuser {
 
   Graph& graph_;
   std::vector<FusionNote>* notes_;
+  const bool coarse_weights_;
   absl::string_view fusion_;
 };
 
@@ -109,6 +114,7 @@ struct FusionChoice {
   // A user's, tried first. They must have names of their own.
   std::vector<RuleFusion> own;
   std::vector<FunctionFusion> functions;
+  bool coarse_weights = false;  // Fuser::coarse_weights
 };
 // INVALID_ARGUMENT for a name in `off` or `on` that no fusion has, and for one that two have.
 // `others`: names of what can be switched off beside fusions.
