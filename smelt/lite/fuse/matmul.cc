@@ -1,6 +1,7 @@
 // batch_matmul and fully_connected: what is around a product, and products that are something else.
 #include <algorithm>
 
+#include "smelt/lite/common/attributes.h"
 #include "smelt/lite/common/evaluate.h"
 #include "smelt/lite/common/kernel_ranks.h"
 #include "smelt/lite/fuse/fusion.h"
