@@ -28,8 +28,8 @@
 // tensors, then as export; `do composites`: calls of composite functions become operators, or are
 // the error "DECLINED NODE: WHY", one a line; `do loops`: scans are rewritten, with notes in the
 // same form behind them; `do functional`: control flow of version 1 becomes branches and loops,
-// whose functions print behind the graph; `do lower`: operators become ops; `do write`: the file,
-// read again. Nodes print without Tin and Tout, sorted. An error is wanted where `out` begins with
+// whose functions print behind the graph; `do shifted`: states that loops pass on are copies; `do
+// lower`: operators become ops; `do write`: the file, read again. Nodes print without Tin and Tout, sorted. An error is wanted where `out` begins with
 // its code; refused ops are the error "REFUSED NODE: OP: WHY", one a line. Cases are separated by
 // lines of dashes.
 #include <algorithm>
@@ -57,6 +57,7 @@
 #include "smelt/lite/prepare/functional.h"
 #include "smelt/lite/quantize/quantize_graphs.h"
 #include "smelt/lite/recurrences/recurrence.h"
+#include "smelt/lite/shifted_states.h"
 #include "tests/case_tests.h"
 
 namespace smelt {
@@ -188,6 +189,12 @@ StatusOr<std::string> WithFilledStates(std::unique_ptr<Graph> graph) {
   return TextOf(graphs);
 }
 
+StatusOr<std::string> WithCopiedStates(std::unique_ptr<Graph> graph) {
+  ASSIGN_OR_RETURN(LiteGraphs graphs, CollectGraphs(std::move(graph), AsItIs));
+  RETURN_IF_ERROR(CopyShiftedStates(graphs));
+  return TextOf(graphs);
+}
+
 StatusOr<std::string> QuantizedText(std::unique_ptr<Graph> graph,
                                     const std::vector<std::string>& words) {
   constexpr std::pair<absl::string_view, LiteQuantize> kModes[] = {
@@ -243,6 +250,7 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   const std::string step = sets.select ? "export" : words.at(0);
   if (step == "layers") return LayersOf(std::move(graph), words);
   if (step == "states") return WithFilledStates(std::move(graph));
+  if (step == "shifted") return WithCopiedStates(std::move(graph));
   if (step == "quantize") return QuantizedText(std::move(graph), words);
   if (step == "composites") {
     CompositeChoice composites;

@@ -19,6 +19,7 @@
 #include "smelt/lite/quantize/declared_ranges.h"
 #include "smelt/lite/quantize/variables.h"
 #include "smelt/lite/share_subgraphs.h"
+#include "smelt/lite/shifted_states.h"
 #include "smelt/lite/signature_graph.h"
 #include "smelt/lite/sparse.h"
 #include "smelt/lite/subgraph_names.h"
@@ -284,6 +285,7 @@ class Exporter {
       RETURN_IF_ERROR(Quantize(g, graphs, flags_, report_));
     }
     RETURN_IF_ERROR(FillEmptyStates(graphs));
+    RETURN_IF_ERROR(CopyShiftedStates(graphs));
     for (Graph* graph : graphs.All()) RETURN_IF_ERROR(Finish(*graph));
     subgraphs_.push_back({signatures_.empty() ? "main" : key, TensorNames(g.inputs),
                           TensorNames(g.outputs), std::move(graphs.main)});

@@ -257,8 +257,17 @@ class Written(tf.Module):
     def map_fn(self, x):
         return tf.map_fn(lambda row: tf.linalg.matvec(self.w, tf.reduce_mean(row, 0), transpose_a=True), x)
 
+    def shifted(self, x):
+        """States that become the ones behind them, and change places."""
+        later, now, before, one, other = x, x[:, 0], tf.zeros_like(x[:, 0]), tf.constant(True), tf.constant(False)
+        for _ in tf.range(5):
+            now, before = now + tf.abs(before), now
+            one, other = other, one
+            later = later * 0.5
+        return now, before, later, one, other
 
-for name in ("over_range", "over_rows", "while_less", "growing", "until", "scan", "map_fn"):
+
+for name in ("over_range", "over_rows", "while_less", "growing", "until", "scan", "map_fn", "shifted"):
 
     def written(path, name=name):
         m = Written()

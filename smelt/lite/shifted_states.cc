@@ -1,0 +1,59 @@
+#include "smelt/lite/shifted_states.h"
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+
+namespace smelt {
+namespace {
+
+// The operator that gives a value that it is given twice.
+absl::string_view CopierOf(Dtype type) {
+  constexpr DtypeSet kNumbers = Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8, Dtype::kInt16,
+                                      Dtype::kInt32, Dtype::kInt64);
+  if (Has(kNumbers, type)) return "tfl.maximum";
+  return type == Dtype::kBool ? "tfl.logical_or" : "";
+}
+
+Status CopyShifted(Graph& body) {
+  for (Node* n : body.Nodes()) {
+    if (!n->Is("_Retval")) continue;
+    const Endpoint from = n->input(0);
+    if (!from.node->Is("_Arg") || from.node->Int("index") >= n->Int("index")) continue;
+    const Dtype type = from.node->output_types[0];
+    const absl::string_view op = CopierOf(type);
+    if (op.empty()) {
+      return Unimplemented("result ", n->Int("index"), " of the body of a loop is its argument ",
+                           from.node->Int("index"), ", of ", DtypeName(type),
+                           ", which LiteRT overwrites before");
+    }
+    AttrMap attrs;
+    for (const auto& [name, value] : from.node->attrs()) {
+      if (name != "T" && name != "index") attrs.Set(name, value);
+    }
+    attrs.Set("Tin", DtypeVector{type, type});
+    attrs.Set("Tout", DtypeVector{type});
+    ASSIGN_OR_RETURN(Node * copy, body.Add(absl::StrCat(n->name(), "/copy"), op, {from, from},
+                                           std::move(attrs)));
+    body.SetInput(n, 0, {copy, 0});
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CopyShiftedStates(LiteGraphs& graphs) {
+  absl::flat_hash_set<std::string> loops;
+  for (const Graph* graph : graphs.All()) {
+    for (const Node* n : graph->Nodes()) {
+      const Attr* body = n->Is("tfl.while") ? n->Find("body") : nullptr;
+      const auto* f = body == nullptr ? nullptr : body->get<FuncAttr>();
+      if (f != nullptr) loops.insert(f->name);
+    }
+  }
+  for (LiteBody& body : graphs.bodies) {
+    if (loops.contains(body.function)) RETURN_IF_ERROR(CopyShifted(*body.graph));
+  }
+  return OkStatus();
+}
+
+}  // namespace smelt
