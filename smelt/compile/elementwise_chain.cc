@@ -27,8 +27,9 @@ Dims WithoutOnes(const Shape& shape) {
 
 class ChainJoiner {
  public:
-  explicit ChainJoiner(Plan& plan)
+  ChainJoiner(Plan& plan, Reasons* reasons)
       : plan_(plan),
+        reasons_(reasons),
         ops_(plan.actions.size()),
         group_of_(plan.actions.size(), -1),
         readers_(plan) {}
@@ -106,7 +107,10 @@ class ChainJoiner {
       const std::vector<size_t>& more = groups_[static_cast<size_t>(g)].members;
       all.insert(all.end(), more.begin(), more.end());
       std::ranges::sort(all);
-      if (all.size() > kMaxChainSteps || !CanJoin(all)) continue;
+      if (const absl::string_view why = WhyApart(all); !why.empty()) {
+        NoteReason(reasons_, *Action(i).node, "is not joined with the chain before: ", why);
+        continue;
+      }
       members = std::move(all);
       joined.insert(g);
     }
@@ -118,28 +122,34 @@ class ChainJoiner {
   static bool IsView(const PlanAction& a) { return a.bound != nullptr && a.bound->view(0); }
 
   // All of it runs where the last of `members` stands: nobody else reads what is made before.
-  bool CanJoin(const std::vector<size_t>& members) {
+  // Empty: they can be one chain.
+  absl::string_view WhyApart(const std::vector<size_t>& members) {
+    if (members.size() > kMaxChainSteps) return "a chain has at most 24 steps";
     const Dims sizes = WithoutOnes(At(Action(members[0]).outputs[0]).shape);
     const std::set<size_t> all(members.begin(), members.end());
     if (At(Action(members[0]).outputs[0]).bytes() > kMostDelayed) {
       for (size_t i = members.front(); i < members.back(); ++i) {
-        if (!all.contains(i) && !ops_[i] && !IsView(Action(i))) return false;
+        if (!all.contains(i) && !ops_[i] && !IsView(Action(i))) {
+          return "what it reads would leave the caches while other actions run";
+        }
       }
     }
     for (const size_t m : members) {
       const int out = Action(m).outputs[0];
-      if (WithoutOnes(At(out).shape) != sizes) return false;
+      if (WithoutOnes(At(out).shape) != sizes) return "its results have other sizes";
       for (const size_t reader : readers_.Of(out)) {
         if (!all.contains(reader)) {
-          if (reader < members.back()) return false;
+          if (reader < members.back()) return "another action in between reads what is made";
           continue;
         }
         for (const int v : Action(reader).inputs) {
-          if (plan_.Root(v) == plan_.Root(out) && WithoutOnes(At(v).shape) != sizes) return false;
+          if (plan_.Root(v) == plan_.Root(out) && WithoutOnes(At(v).shape) != sizes) {
+            return "what is made is read in another shape";
+          }
         }
       }
     }
-    return true;
+    return "";
   }
 
   // A group that cannot be bound may leave a view to nobody, which other groups then read again.
@@ -149,6 +159,8 @@ class ChainJoiner {
       FindViews();
       for (size_t g = 0; g < groups_.size(); ++g) {
         if (Bind(groups_[g])) continue;
+        NoteReason(reasons_, *Action(groups_[g].members.back()).node, "is in no chain of ",
+                   groups_[g].members.size(), ": no pass over tiles reads such operands");
         groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(g));
         changed = true;
         break;
@@ -303,6 +315,7 @@ class ChainJoiner {
   }
 
   Plan& plan_;
+  Reasons* const reasons_;
   std::vector<std::optional<TileOp>> ops_;  // by action
   std::vector<int> group_of_;               // by action
   std::vector<Group> groups_;
@@ -313,6 +326,6 @@ class ChainJoiner {
 
 }  // namespace
 
-void JoinElementwise(Plan& plan) { ChainJoiner(plan).Run(); }
+void JoinElementwise(Plan& plan, Reasons* reasons) { ChainJoiner(plan, reasons).Run(); }
 
 }  // namespace smelt

@@ -10,7 +10,7 @@ namespace smelt {
 // that only take what they read out of larger tensors (BoundKernel::view): that is read where it
 // lies. The numbers are those that the actions by themselves give. Comes after BindActions, since
 // products and convolutions do what follows them at less cost.
-void JoinElementwise(Plan& plan);
+void JoinElementwise(Plan& plan, Reasons* reasons);
 
 }  // namespace smelt
 

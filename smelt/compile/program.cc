@@ -64,7 +64,7 @@ StatusOr<std::unique_ptr<Program>> Program::FromPlan(Plan plan, std::string func
   RETURN_IF_ERROR(FoldBiases(plan));
   RETURN_IF_ERROR(BindActions(plan, reasons));
   JoinLines(plan, reasons);
-  JoinElementwise(plan);
+  JoinElementwise(plan, reasons);
   NameParts(plan);
   PlanMemory(plan);
   return std::unique_ptr<Program>(new Program(std::move(plan), std::move(function)));
