@@ -1,5 +1,6 @@
 // Operators of one element at a time, whose operands may broadcast.
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "smelt/lite/common/attributes.h"
@@ -146,17 +147,58 @@ LiteSizes SizesOfResult(const Node& n, const std::vector<BroadcastDim>& dims, co
   return out;
 }
 
+// Where nobody knows the rank of an operand: all get the sizes of the result when it runs, if
+// `rank` of the others is more than the operator broadcasts. They come to it as vectors of a
+// length that is computed: XNNPACK takes operators of what has no rank in the file, RESHAPE to
+// [-1] among them, and ends the process where it then has more than six dimensions.
+LiteEndpoints FitUnknownRank(Node& n, int rank, Legalizer& l) {
+  if (rank <= KernelRanksOf(n.op_name()).broadcast) return std::vector<Endpoint>();
+  if (rank > kMostLiteDims) {
+    return Unimplemented("its operator takes no ", rank, " dimensions");
+  }
+  Endpoint to;
+  for (const Endpoint& e : n.inputs()) {
+    if (l.type(e) == Dtype::kString) return Unimplemented("no operator broadcasts texts");
+    if (l.rank(e) == 0) continue;
+    ASSIGN_OR_RETURN(const Endpoint shape, l.ShapeOf(e));
+    if (to.node == nullptr) {
+      to = shape;
+    } else {
+      ASSIGN_OR_RETURN(to, l.Add("tfl.broadcast_args", {to, shape}, {},
+                                 {Dtype::kInt32, PartialShape::Of({-1})}));
+    }
+  }
+  ASSIGN_OR_RETURN(const Endpoint count,
+                   l.Add("tfl.reduce_prod", {to, l.Ints(std::array<int64_t, 1>{0})},
+                         Options({{"keep_dims", true}}), {Dtype::kInt32, PartialShape::Of({1})}));
+  std::vector<Endpoint> operands;
+  for (const Endpoint& e : n.inputs()) {
+    ASSIGN_OR_RETURN(const Endpoint all,
+                     l.Add("tfl.broadcast_to", {e, to}, {}, {l.type(e), PartialShape()}));
+    ASSIGN_OR_RETURN(const Endpoint flat,
+                     l.Add("tfl.reshape", {all, count}, {}, {l.type(e), PartialShape::Of({-1})}));
+    operands.push_back(flat);
+  }
+  ASSIGN_OR_RETURN(const Endpoint flat, l.Add(n.op_name(), operands, OptionsOf(n),
+                                              {n.output_types[0], PartialShape::Of({-1})}));
+  flat.node->AttrsToChange().Set(kSameShapes, true);
+  return One(l.Add("tfl.reshape", {flat, to}, {}, l.OutputOf(n)));
+}
+
 LiteEndpoints FitBroadcast(Node& n, Legalizer& l) {
   const KernelRanks& takes = KernelRanksOf(n.op_name());
   std::vector<Endpoint> operands(n.inputs().begin(), n.inputs().end());
   std::vector<PartialShape> shapes;
   int rank = 0;
-  bool same = true;
+  bool same = true, known = true;
   for (const Endpoint& e : operands) {
     shapes.push_back(l.shape(e));
-    if (!shapes.back().known_rank()) return std::vector<Endpoint>();
+    known = known && shapes.back().known_rank();
     rank = std::max(rank, shapes.back().rank());
     same = same && shapes.back() == shapes[0];
+  }
+  if (!known) {
+    return n.Bool(kSameShapes) ? std::vector<Endpoint>() : FitUnknownRank(n, rank, l);
   }
   std::vector<BroadcastDim> dims = DimsOf(shapes, rank);
   if (n.Bool(kSameShapes)) {

@@ -1,6 +1,7 @@
 // What takes a part of each dimension, or adds to it: slices and pads. Dimensions that stay whole
 // are merged; where the others are too many for one operator, a few take turns.
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "smelt/lite/common/kernel_ranks.h"
@@ -230,13 +231,27 @@ std::optional<PlainStrides> StridesOf(const Node& n, int rank, const Legalizer& 
   return out;
 }
 
+bool MayHaveEmptyEllipsis(const Node& n, int rank, const Legalizer& l) {
+  const auto ellipsis = static_cast<uint64_t>(n.Int("ellipsis_mask"));
+  if (ellipsis == 0) return false;
+  const PartialShape entries = l.shape(n.input(1));
+  if (entries.rank() != 1 || entries[0] < 0) return true;
+  const uint64_t others = ellipsis | static_cast<uint64_t>(n.Int("new_axis_mask"));
+  return entries[0] - std::popcount(others) >= rank;
+}
+
 LiteEndpoints FitStridedSlice(Node& n, Legalizer& l) {
   const PartialShape x = l.shape(n.input(0)), to = l.shape({&n, 0});
   const int most = KernelRanksOf(n.op_name()).most, rank = x.rank();
   if (rank < 0) return std::vector<Endpoint>();
   const auto strides = StridesOf(n, rank, l);
-  if (!strides && (rank > most || n.Int("ellipsis_mask") != 0)) {
-    return NotConstant(rank, "begin, end and strides are");
+  const int added = std::popcount(static_cast<uint64_t>(n.Int("new_axis_mask")));
+  if (!strides && rank + added > most) {
+    return NotConstant(rank + added, "begin, end and strides are");
+  }
+  if (!strides && MayHaveEmptyEllipsis(n, rank, l)) {
+    return Unimplemented("its ellipsis may stand for no dimension, and its begin, end and strides ",
+                         "are no constants");
   }
   if (!strides || (rank + strides->added <= most && strides->empty_ellipsis < 0)) {
     return std::vector<Endpoint>();

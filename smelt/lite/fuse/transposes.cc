@@ -267,6 +267,38 @@ StatusOr<bool> FuseTransposeIntoReshape(Node& n, Fuser& f) {
   return f.ReplaceByReshape(&n, n.input(0));
 }
 
+// A reshape behind a transpose that moves only dimensions of one element.
+StatusOr<bool> FuseReshapeIntoTranspose(Node& n, Fuser& f) {
+  const Endpoint e = n.input(0);
+  const auto order = OrderOf(*e.node);
+  const PartialShape from = Fuser::shape(e), to = Fuser::shape({&n, 0});
+  if (!order || !from.known_rank() || from.rank() != to.rank() ||
+      from.rank() != static_cast<int>(order->size())) {
+    return false;
+  }
+  // A free size is the same in both where there is one.
+  const auto is_free = [](int64_t d) { return d < 0; };
+  if (std::ranges::count_if(from.dims(), is_free) > 1) return false;
+  Order ones, others, moved;  // dimensions of the transpose's input
+  for (size_t i = 0; i < order->size(); ++i) {
+    (from[static_cast<int>(i)] == 1 ? ones : others).push_back((*order)[i]);
+  }
+  const PartialShape x = Fuser::shape(e.node->input(0));
+  auto one = ones.begin(), other = others.begin();
+  for (const int64_t d : to.dims()) {
+    auto& next = d == 1 ? one : other;
+    if (next == (d == 1 ? ones : others).end()) return false;
+    if (d != 1 && x[static_cast<int>(*next)] != d) return false;
+    moved.push_back(*next++);
+  }
+  if (moved == *order) return false;
+  if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read what it follows");
+  ASSIGN_OR_RETURN(const Endpoint by,
+                   f.Add("tfl.transpose", {e.node->input(0), IntsConst(moved, n, f)}, {}, n));
+  f.Replace(&n, by);
+  return true;
+}
+
 // (c * x^T)^T is x * c^T, and a product transposes its weights.
 StatusOr<bool> FuseTransposeIntoProduct(Node& n, Fuser& f) {
   const auto order = OrderOf(n);
@@ -306,6 +338,10 @@ constexpr Fusion kTransposeFusions[] = {
      {"tfl.transpose"},
      FuseTransposeIntoReshape,
      "transpose(x) of dimensions of one -> reshape(x)"},
+    {"FuseReshapeIntoTranspose",
+     {"tfl.reshape"},
+     FuseReshapeIntoTranspose,
+     "reshape(transpose(x)) that moves dimensions of one -> transpose(x)"},
 };
 
 }  // namespace

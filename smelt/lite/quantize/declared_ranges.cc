@@ -98,6 +98,10 @@ class ParamSpreader {
     for (const Declared& d : known) {
       all = {std::min(all.min, d.range.min), std::max(all.max, d.range.max)};
     }
+    // One that holds all others stays as it is stated: its zero point may be rounded otherwise.
+    const auto widest = std::ranges::find_if(
+        known, [&](const Declared& d) { return d.range.min <= all.min && d.range.max >= all.max; });
+    if (widest != known.end()) return *widest;
     if (!uint8_) return Declared{ParamsOf(all, kInt8Format), all};
     Params p = ParamsOf(all, kUint8Format);
     p.zero -= 128;

@@ -136,6 +136,7 @@ constexpr QuantizedOp kOps[] = {
     SameScale("tfl.pack"),
     SameScale("tfl.unpack"),
     SameScale("tfl.tile"),
+    SameScale("tfl.broadcast_to"),
     SameScale("tfl.reduce_max"),
     SameScale("tfl.reduce_min"),
     SameScale("tfl.reverse_v2"),

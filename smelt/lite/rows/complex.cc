@@ -66,9 +66,15 @@ namespace {
 
 // ---- parts
 
+// REAL, IMAG and COMPLEX_ABS take complex numbers of double precision too, which no other makes.
+bool IsWholeDouble(Endpoint e, const Legalizer& l) {
+  return l.type(e) == Dtype::kComplex128 && e.node->Is("_Arg");
+}
+
 LiteEndpoints Part(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckComplex64(n));
   const Endpoint e = n.input(0);
+  if (IsWholeDouble(e, l)) return One(l.Add(l.row().lite, {e}, {}, l.OutputOf(n)));
+  RETURN_IF_ERROR(CheckComplex64(n));
   if (!e.node->Is("Complex") && !IsCastOfReal(e) && !l.Constant(e)) {
     return One(l.Add(l.row().lite, {e}, {}, l.OutputOf(n)));
   }
@@ -77,8 +83,9 @@ LiteEndpoints Part(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints Magnitude(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckComplex64(n));
   const LiteOutput out = l.OutputOf(n);
+  if (IsWholeDouble(n.input(0), l)) return One(l.Add("tfl.complex_abs", n.inputs(), {}, out));
+  RETURN_IF_ERROR(CheckComplex64(n));
   if (IsCastOfReal(n.input(0))) {
     ASSIGN_OR_RETURN(const Endpoint real, AsFloat(n.input(0).node->input(0), l));
     return One(l.Add("tfl.abs", {real}, {}, out));

@@ -272,8 +272,9 @@ LiteEndpoints Identity(Node& n, Legalizer&) {
 }
 
 LiteEndpoints Reciprocal(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kFloat));
-  return One(l.Add("tfl.div", {l.Floats(1), n.input(0)}, {}, l.OutputOf(n)));
+  RETURN_IF_ERROR(CheckType(n, kFloat | Types(Dtype::kInt32)));
+  const Endpoint one = n.input_types[0] == Dtype::kInt32 ? l.Int(1) : l.Floats(1);
+  return One(l.Add("tfl.div", {one, n.input(0)}, {}, l.OutputOf(n)));
 }
 
 LiteEndpoints Log1p(Node& n, Legalizer& l) {

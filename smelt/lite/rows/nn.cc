@@ -236,6 +236,11 @@ LiteEndpoints TransposeConv3D(Node& n, Legalizer& l) {
   if (n.input_types[2] != Dtype::kFloat) return Unimplemented("its operator takes float alone");
   RETURN_IF_ERROR(CheckFormat(n, "NDHWC"));
   RETURN_IF_ERROR(CheckWindow(n.Ints("strides"), n.Ints("dilations")));
+  const PartialShape weights = l.shape(n.input(1)), input = l.shape(n.input(2));
+  if (weights.rank() == 5 && input.rank() == 5 && weights[4] >= 0 && input[4] >= 0 &&
+      weights[4] != input[4]) {
+    return Unimplemented("its filter is of ", weights[4], " channels, not of ", input[4]);
+  }
   ASSIGN_OR_RETURN(const Endpoint sizes, AsInt32(n.input(0), l));
   return One(l.Add("tfl.conv_3d_transpose", {sizes, n.input(1), n.input(2), l.NoValue()},
                    Options3D(n), l.OutputOf(n)));

@@ -71,6 +71,47 @@ LiteEndpoints XlaSliceRow(Node& n, Legalizer& l) {
   return c.Done(c.Make("tfl.slice", {n.input(0), start, l.Ints(*sizes)}, {}, l.OutputOf(n)));
 }
 
+// What one index alone names is a slice, which XLA moves where it reaches beyond the end.
+LiteEndpoints SliceByOne(Node& n, const GatherDimensions& d, std::span<const int64_t> sizes,
+                         Legalizer& l) {
+  const PartialShape from = l.shape(n.input(0));
+  const auto rank = static_cast<int64_t>(sizes.size());
+  const std::vector<int64_t> named(d.index_map.begin(), d.index_map.end());
+  const auto count = static_cast<int64_t>(named.size());
+  std::vector<int64_t> last;
+  for (int i = 0; i < from.rank(); ++i) last.push_back(from[i] - sizes[static_cast<size_t>(i)]);
+  OperatorChain c(l);
+  Endpoint begin;
+  if (const auto given = l.Integers(n.input(1)); given && given->size() == named.size()) {
+    std::vector<int64_t> places(sizes.size(), 0);
+    for (size_t i = 0; i < named.size(); ++i) {
+      const auto k = static_cast<size_t>(named[i]);
+      places[k] = std::max<int64_t>(std::min((*given)[i], last[k]), 0);
+    }
+    begin = l.Ints(places);
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      if (named[static_cast<size_t>(i)] != named[0] + i) {
+        return Unimplemented("its index is computed, and names dimensions that are no neighbors");
+      }
+    }
+    ASSIGN_OR_RETURN(const Endpoint index, AsInt32(n.input(1), l));
+    const std::vector<int64_t> around = {named[0], rank - named[0] - count};
+    begin = c.Make("tfl.pad", {index, l.IntPairs(around)}, {},
+                   {Dtype::kInt32, PartialShape::Of({rank})});
+    begin = c.Max(c.Min(begin, l.Ints(last)), 0);
+  }
+  const Endpoint slice = c.Make("tfl.slice", {n.input(0), begin, l.Ints(sizes)}, {},
+                                {l.type(n.input(0)), PartialShape::Of(sizes)});
+  std::vector<int64_t> stay;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (std::ranges::find(d.collapsed, static_cast<int64_t>(i)) == d.collapsed.end()) {
+      stay.push_back(sizes[i]);
+    }
+  }
+  return c.Done(stay.size() == sizes.size() ? slice : c.Reshape(slice, stay));
+}
+
 // Rows that indices name: those of an index map 0, 1, ..., whose dimensions the result lacks, and
 // all of the others, behind those of the indices.
 LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
@@ -102,6 +143,10 @@ LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
   }
   std::vector<int64_t> sorted = mapped;
   std::ranges::sort(sorted);
+  const bool alone = at.rank() == 1 && d.index_vector == 0 && shared.empty() && count > 0;
+  if (sorted != collapsed && alone && at[0] == static_cast<int64_t>(count)) {
+    return SliceByOne(n, d, *sizes, l);
+  }
   if (sorted != collapsed) return Unimplemented("its slices begin in dimensions that stay");
   for (int i = 0; i < from.rank(); ++i) {
     const bool taken = std::ranges::find(mapped, i) != mapped.end() ||
