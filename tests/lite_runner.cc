@@ -29,9 +29,9 @@
 // the error "DECLINED NODE: WHY", one a line; `do loops`: scans are rewritten, with notes in the
 // same form behind them; `do functional`: control flow of version 1 becomes branches and loops,
 // whose functions print behind the graph; `do shifted`: states that loops pass on are copies; `do
-// lower`: operators become ops; `do write`: the file, read again. Nodes print without Tin and Tout, sorted. An error is wanted where `out` begins with
-// its code; refused ops are the error "REFUSED NODE: OP: WHY", one a line. Cases are separated by
-// lines of dashes.
+// lower`: operators become ops; `do write`: the file, read again. Nodes print without Tin and Tout,
+// sorted. An error is wanted where `out` begins with its code; refused ops are the error "REFUSED
+// NODE: OP: WHY", one a line. Cases are separated by lines of dashes.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
