@@ -112,13 +112,21 @@ LoweredEndpoints ShiftLeft(Node& n, Lowering& l) {
   return OneOf(l.Add("SelectV2", {fits, shifted, least}));
 }
 
+// Parts of complex numbers are of their precision.
+LoweredEndpoints PartOfComplex(Node& n, Lowering& l) {
+  AttrMap attrs;
+  attrs.Set("T", n.input_types[0]);
+  attrs.Set("Tout", n.output_types[0]);
+  return OneOf(l.Add(l.row().tensorflow, {n.input(0)}, std::move(attrs)));
+}
+
 constexpr LowerRow kElementwiseLowering[] = {
     {"tfl.abs", SameOp, "Abs"},
     {"tfl.add", SameOp, "AddV2"},
     {"tfl.atan2", SameOp, "Atan2"},
     {"tfl.bitwise_xor", SameOp, "BitwiseXor"},
     {"tfl.ceil", SameOp, "Ceil"},
-    {"tfl.complex_abs", SameOp, "ComplexAbs"},
+    {"tfl.complex_abs", PartOfComplex, "ComplexAbs"},
     {"tfl.cos", SameOp, "Cos"},
     {"tfl.div", SameOp, "Div"},
     {"tfl.elu", SameOp, "Elu"},
@@ -129,7 +137,7 @@ constexpr LowerRow kElementwiseLowering[] = {
     {"tfl.floor_mod", SameOp, "FloorMod"},
     {"tfl.greater", SameOp, "Greater"},
     {"tfl.greater_equal", SameOp, "GreaterEqual"},
-    {"tfl.imag", SameOp, "Imag"},
+    {"tfl.imag", PartOfComplex, "Imag"},
     {"tfl.less", SameOp, "Less"},
     {"tfl.less_equal", SameOp, "LessEqual"},
     {"tfl.log", SameOp, "Log"},
@@ -143,7 +151,7 @@ constexpr LowerRow kElementwiseLowering[] = {
     {"tfl.neg", SameOp, "Neg"},
     {"tfl.not_equal", SameOp, "NotEqual"},
     {"tfl.pow", SameOp, "Pow"},
-    {"tfl.real", SameOp, "Real"},
+    {"tfl.real", PartOfComplex, "Real"},
     {"tfl.relu", SameOp, "Relu"},
     {"tfl.relu6", SameOp, "Relu6"},
     {"tfl.right_shift", SameOp, "RightShift"},

@@ -273,18 +273,18 @@ LiteEndpoints StridedSlice(Node& n, Legalizer& l) {
     ASSIGN_OR_RETURN(const Endpoint e, AsInt32(n.input(i), l));
     inputs.push_back(e);
   }
-  // Bits behind the last entry say nothing; kernels would take them for dimensions.
-  const PartialShape entries = l.shape(n.input(1));
-  const bool counted = entries.rank() == 1 && entries[0] >= 0 && entries[0] < 32;
-  const int64_t said = counted ? (int64_t{1} << entries[0]) - 1 : -1;
+  // What masks have behind the last entry says nothing; kernels would take it for dimensions.
+  const PartialShape length = l.shape(n.input(1));
+  const bool known = length.rank() == 1 && length[0] >= 0 && length[0] < 32;
+  const int64_t used = known ? (int64_t{1} << length[0]) - 1 : -1;
   // One place is that which is said, whatever the masks: LiteRT has it the other way.
   const int64_t shrunk = n.Int("shrink_axis_mask");
   return One(l.Add("tfl.strided_slice", inputs,
-                   Options({{"begin_mask", n.Int("begin_mask") & ~(nothing | shrunk) & said},
-                            {"end_mask", n.Int("end_mask") & ~shrunk & said},
-                            {"ellipsis_mask", n.Int("ellipsis_mask") & said},
-                            {"new_axis_mask", n.Int("new_axis_mask") & said},
-                            {"shrink_axis_mask", shrunk & said}}),
+                   Options({{"begin_mask", n.Int("begin_mask") & ~(nothing | shrunk) & used},
+                            {"end_mask", n.Int("end_mask") & ~shrunk & used},
+                            {"ellipsis_mask", n.Int("ellipsis_mask") & used},
+                            {"new_axis_mask", n.Int("new_axis_mask") & used},
+                            {"shrink_axis_mask", shrunk & used}}),
                    l.OutputOf(n)));
 }
 
