@@ -253,6 +253,14 @@ for kind, path in (("requests", models / "listed.tfrecord"), ("samples", work / 
     if kind == "requests":
         by_requests = file.read_bytes()
 check("which say the same", by_requests == file.read_bytes())
+# An input without a batch, or of a whole one: rows are its values.
+WAVE = placeholder("x", 2, 6) + node("y", "Tanh", "x", **FLOAT)
+one = npz(work / "one.npz", x=((5, 1, 2, 6), wave(60)))
+whole = npz(work / "whole.npz", x=((5, 2, 6), wave(60)))
+code, out, err, path = frozen(WAVE, "--quantize", "int8", "--representative", whole)
+check("rows that are whole values", code == 0 and ops(path) == ["QUANTIZE", "TANH", "DEQUANTIZE"], err)
+refused("rows of another rank", frozen(WAVE, "--quantize", "int8", "--representative", one), "INVALID_ARGUMENT", "sample 0: input 'x' has the shape [1,1,2,6], not [2,6]")
+refused("rows of another type", frozen(WAVE.replace("DT_FLOAT", "DT_INT32").replace("Tanh", "Neg"), "--quantize", "int8", "--representative", whole), "INVALID_ARGUMENT", "sample 0: input 'x' is float, not int32")
 code, out, err, path = lite(models / "listed", *WHOLE, "--float_op", "FULLY_CONNECTED")
 check("--float_op", ops(path).count("FULLY_CONNECTED") == 2 and "QUANTIZE" not in ops(path) and dtypes(path) == {"float32"}, ops(path))
 names = [shown(listed)["subgraphs"][0]["tensors"][o["outputs"][0]]["name"] for o in shown(listed)["subgraphs"][0]["operators"]]

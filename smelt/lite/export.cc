@@ -74,10 +74,30 @@ void PruneUnread(Graph& graph, Effects& effects) {
   graph.Prune(roots);
 }
 
-// The samples of a signature by its arguments.
-StatusOr<std::vector<std::vector<Tensor>>> SamplesOf(const SignatureGraph& g,
+// A sample's value of an argument. Rows of arrays come with a dimension in front (samples.h), which
+// is none of an argument that has all of the others. Sizes may differ: samples resize inputs.
+StatusOr<Tensor> AsArgument(const Tensor& value, const Node& arg) {
+  if (value.dtype() != arg.output_types[0]) {
+    return InvalidArgument("is ", DtypeName(value.dtype()), ", not ",
+                           DtypeName(arg.output_types[0]));
+  }
+  const PartialShape stated = StatedShape({const_cast<Node*>(&arg), 0});
+  if (!stated.known_rank() || value.rank() == stated.rank()) return value;
+  if (value.rank() == stated.rank() + 1 && value.dim(0) == 1) {
+    const Shape all(value.shape().dims().subspan(1));
+    if (stated.Matches(all)) return value.WithShape(all);
+  }
+  return InvalidArgument("has the shape ", value.shape().ToString(), ", not ", stated.ToString());
+}
+
+// The samples of a signature by its arguments, which `graph` has.
+StatusOr<std::vector<std::vector<Tensor>>> SamplesOf(const SignatureGraph& g, const Graph& graph,
                                                      const LiteFlags& flags) {
   std::vector<std::vector<Tensor>> out;
+  std::map<int64_t, const Node*> nodes;
+  for (const Node* n : graph.Nodes()) {
+    if (n->Is("_Arg")) nodes[n->Int("index")] = n;
+  }
   auto it = flags.samples.find(g.key);
   if (it == flags.samples.end()) it = flags.samples.find(kAnySignature);
   if (it == flags.samples.end() || it->second.empty()) {
@@ -91,6 +111,14 @@ StatusOr<std::vector<std::vector<Tensor>>> SamplesOf(const SignatureGraph& g,
         return InvalidArgument("sample ", out.size() - 1, " has no input '", slot.key, "'");
       }
       args.push_back(value->second);
+      const auto arg = nodes.find(static_cast<int64_t>(args.size()) - 1);
+      if (arg == nodes.end()) continue;  // that nothing reads
+      auto fit = AsArgument(value->second, *arg->second);
+      if (!fit.ok()) {
+        return Prefix(fit.status(),
+                      absl::StrCat("sample ", out.size() - 1, ": input '", slot.key, "' "));
+      }
+      args.back() = *std::move(fit);
     }
   }
   return out;
@@ -154,7 +182,7 @@ Status Quantize(const SignatureGraph& g, LiteGraphs& graphs, LiteFlags flags, Li
   }
   std::vector<LiteSample> samples;
   if (!flags.samples.empty() && !flags.by_ranges) {
-    ASSIGN_OR_RETURN(samples, SamplesOf(g, flags));
+    ASSIGN_OR_RETURN(samples, SamplesOf(g, *graphs.main, flags));
   }
   QuantizeGraphsFlags by = {flags.quantize, flags.integer, flags.dynamic, flags.float_layers};
   by.by_ranges = flags.by_ranges;
