@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/kernels/custom/lite_operator.h"
 
 namespace smelt {
 namespace {
@@ -99,14 +100,20 @@ bool Brings(const LibrarySymbols& library, const std::string& symbol) {
          !absl::StartsWith(name, "TfLite");
 }
 
+template <typename Result>
+const void* Call(void* address) {
+  Result* (*function)() = nullptr;
+  std::memcpy(&function, &address, sizeof(address));
+  return function();
+}
+
 // What the function says of its operator.
 StatusOr<MadeLiteOp> AskFor(const LibrarySymbols& library, void* address,
                             const std::string& symbol) {
-  const void* (*registered)() = nullptr;
-  std::memcpy(&registered, &address, sizeof(address));
   const void* said = nullptr;
   try {
-    said = registered();
+    said =
+        library.makes_operators ? Call<TfLiteOperator>(address) : Call<TfLiteRegistration>(address);
   } catch (...) {
     return Internal("'", symbol, "' throws an exception");
   }

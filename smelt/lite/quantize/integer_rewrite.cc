@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -110,8 +111,9 @@ class IntegerRewriter {
     if (n->Is("tfl.square")) MakeProduct(graph_, n);
     if (n->Is("tfl.squared_difference") && p_.flags.int16) RETURN_IF_ERROR(SpellDifference(n));
     const bool agrees = row.results == ResultRange::kAsInput;
-    const Params* result = nullptr;
-    if (n->num_outputs() > 0 && IntegerPlan::IsFloat({n, 0})) result = &p_.params.at({n, 0});
+    // Copies: what is made on the way gets params, too.
+    std::optional<Params> result;
+    if (n->num_outputs() > 0 && IntegerPlan::IsFloat({n, 0})) result = p_.params.at({n, 0});
     std::vector<float> weight_scales;
     float input_scale = 1;
     std::vector<Endpoint> inputs = {n->inputs().begin(), n->inputs().end()};
@@ -132,14 +134,16 @@ class IntegerRewriter {
           // Zeros alone have no scale of their own, and stand on any.
           const LiteRange range = p_.RangeOfConstant(e, *value);
           const bool as_other = n->Is(kComparisons) && range.min == range.max;
-          const Params* forced = agrees ? result : nullptr;
-          if (as_other && !n->input(1 - i).node->Is("Const"))
-            forced = &p_.ParamsAt(n->input(1 - i));
-          ASSIGN_OR_RETURN(to, QuantizedConstant(graph_, p_, *n, e, *value, forced));
+          std::optional<Params> forced = agrees ? result : std::nullopt;
+          if (as_other && !n->input(1 - i).node->Is("Const")) {
+            forced = p_.ParamsAt(n->input(1 - i));
+          }
+          ASSIGN_OR_RETURN(
+              to, QuantizedConstant(graph_, p_, *n, e, *value, forced ? &*forced : nullptr));
         }
         continue;
       }
-      const Params p = agrees && result != nullptr ? *result : p_.ParamsAt(e);
+      const Params p = agrees && result ? *result : p_.ParamsAt(e);
       ASSIGN_OR_RETURN(to, InParams(e, p));
       if (!weights) input_scale = p.scale;
     }
