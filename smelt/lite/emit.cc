@@ -73,34 +73,22 @@ class Emitter {
 
   absl::string_view BytesOf(const LiteTensor& t) const { return model_.buffers[t.buffer].bytes; }
 
-  size_t Sample(const LiteTensor& t) const { return absl::HashOf(t.type, SampledHash(BytesOf(t))); }
-  std::vector<int32_t>& Alike(const LiteTensor& t) {
-    return constants_[absl::HashOf(t.type, BytesOf(t))];
-  }
-
   // Constants that say the same are one tensor.
   StatusOr<int32_t> AddConstant(Endpoint e) {
     ASSIGN_OR_RETURN(const int32_t t, AddTensor(e, absl::StrCat("constant_", num_constants_)));
     const LiteTensor& added = out_.tensors.back();
-    const auto [first, alone] = samples_.try_emplace(Sample(added), t);
-    if (!alone) {
-      if (first->second >= 0) {
-        Alike(out_.tensors[static_cast<size_t>(first->second)]).push_back(first->second);
-        first->second = -1;
-      }
-      std::vector<int32_t>& alike = Alike(added);
-      for (const int32_t other : alike) {
-        const LiteTensor& o = out_.tensors[static_cast<size_t>(other)];
-        const bool same = o.type == added.type && o.shape == added.shape &&
-                          o.quantization == added.quantization && BytesOf(o) == BytesOf(added);
-        if (!same) continue;
-        out_.tensors.pop_back();
-        model_.buffers.pop_back();
-        tensors_[e] = other;
-        return other;
-      }
-      alike.push_back(t);
+    std::vector<int32_t>& alike = constants_[BytesOf(added)];
+    for (const int32_t other : alike) {
+      const LiteTensor& o = out_.tensors[static_cast<size_t>(other)];
+      const bool same =
+          o.type == added.type && o.shape == added.shape && o.quantization == added.quantization;
+      if (!same) continue;
+      out_.tensors.pop_back();
+      model_.buffers.pop_back();
+      tensors_[e] = other;
+      return other;
     }
+    alike.push_back(t);
     ++num_constants_;
     return t;
   }
@@ -271,9 +259,7 @@ class Emitter {
   absl::flat_hash_map<Endpoint, int32_t, EndpointHash> tensors_;
   absl::flat_hash_map<Endpoint, std::string, EndpointHash> names_;
   int64_t num_constants_ = 0;
-  // By Sample(): the only one so far, or -1: they are in constants_.
-  absl::flat_hash_map<size_t, int32_t> samples_;
-  absl::flat_hash_map<size_t, std::vector<int32_t>> constants_;  // by a hash of type and bytes
+  ByBytes<std::vector<int32_t>> constants_;
 };
 
 }  // namespace

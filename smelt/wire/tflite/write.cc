@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <map>
-#include <utility>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "smelt/base/sampled_hash.h"
@@ -113,9 +113,7 @@ class Writer {
   // Buffers of equal bytes become one. Empty ones stay apart from buffer 0: a metadata buffer that
   // is filled in later has its own.
   void ShareBuffers() {
-    constexpr uint32_t kSeveral = ~uint32_t{0};
-    absl::flat_hash_map<size_t, uint32_t> samples;  // the place of the only one with the hash
-    absl::flat_hash_map<absl::string_view, uint32_t> whole;
+    ByBytes<std::optional<uint32_t>> places;
     for (size_t i = 0; i < model_.buffers.size(); ++i) {
       const auto next = static_cast<uint32_t>(kept_.size());
       const absl::string_view bytes = model_.buffers[i].bytes;
@@ -124,16 +122,12 @@ class Writer {
         kept_.push_back(i);
         continue;
       }
-      const auto [first, alone] = samples.try_emplace(SampledHash(bytes), next);
-      uint32_t place = next;
-      if (!alone) {
-        if (const uint32_t one = std::exchange(first->second, kSeveral); one != kSeveral) {
-          whole.try_emplace(model_.buffers[kept_[one]].bytes, one);
-        }
-        place = whole.try_emplace(bytes, next).first->second;
+      std::optional<uint32_t>& place = places[bytes];
+      if (!place) {
+        place = next;
+        kept_.push_back(i);
       }
-      place_.push_back(place);
-      if (place == next) kept_.push_back(i);
+      place_.push_back(*place);
     }
     // Readers look for metadata in the flatbuffer alone.
     inside_.assign(model_.buffers.size(), false);
