@@ -1,6 +1,5 @@
 #include "smelt/lite/shifted_states.h"
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 namespace smelt {
@@ -41,19 +40,8 @@ Status CopyShifted(Graph& body) {
 
 }  // namespace
 
-Status CopyShiftedStates(LiteGraphs& graphs) {
-  absl::flat_hash_set<std::string> loops;
-  for (const Graph* graph : graphs.All()) {
-    for (const Node* n : graph->Nodes()) {
-      const Attr* body = n->Is("tfl.while") ? n->Find("body") : nullptr;
-      const auto* f = body == nullptr ? nullptr : body->get<FuncAttr>();
-      if (f != nullptr) loops.insert(f->name);
-    }
-  }
-  for (LiteBody& body : graphs.bodies) {
-    if (loops.contains(body.function)) RETURN_IF_ERROR(CopyShifted(*body.graph));
-  }
-  return OkStatus();
+Status CopyShiftedStates(const LiteGraphs& graphs) {
+  return VisitLoops(graphs, [](Graph&, Node*, Graph&, Graph& body) { return CopyShifted(body); });
 }
 
 }  // namespace smelt

@@ -10,7 +10,7 @@ namespace smelt {
 // an earlier argument would be what that becomes. Such results become copies.
 //
 // REQUIRES: graphs of operators.
-Status CopyShiftedStates(LiteGraphs& graphs);
+Status CopyShiftedStates(const LiteGraphs& graphs);
 
 }  // namespace smelt
 

@@ -145,8 +145,8 @@ absl::flat_hash_map<const Node*, const Node*> Twins(const LiteGraphs& from,
   return out;
 }
 
-Status FillEmptyStates(const LiteGraphs& graphs) {
-  absl::flat_hash_map<std::string, const Graph*> bodies;
+Status VisitLoops(const LiteGraphs& graphs, LoopVisitor visit) {
+  absl::flat_hash_map<std::string, Graph*> bodies;
   for (const LiteBody& body : graphs.bodies) bodies[body.function] = body.graph.get();
   for (Graph* g : graphs.All()) {
     for (Node* n : g->Nodes()) {
@@ -155,10 +155,12 @@ Status FillEmptyStates(const LiteGraphs& graphs) {
       if (cond == nullptr || body == nullptr) continue;
       const auto c = bodies.find(cond->name), b = bodies.find(body->name);
       if (c == bodies.end() || b == bodies.end()) continue;
-      RETURN_IF_ERROR(FillStates(*g, n, *c->second, *b->second));
+      RETURN_IF_ERROR(visit(*g, n, *c->second, *b->second));
     }
   }
   return OkStatus();
 }
+
+Status FillEmptyStates(const LiteGraphs& graphs) { return VisitLoops(graphs, FillStates); }
 
 }  // namespace smelt

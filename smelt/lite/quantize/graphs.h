@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "smelt/graph/graph.h"
 
 namespace smelt {
@@ -31,6 +32,10 @@ struct LiteGraphs {
 // each; what it leaves of calls is followed.
 StatusOr<LiteGraphs> CollectGraphs(std::unique_ptr<Graph> main,
                                    const std::function<Status(Graph&)>& convert);
+
+// Each "tfl.while" whose condition and body are among the bodies, and the graph that it is in.
+using LoopVisitor = absl::FunctionRef<Status(Graph& of, Node* loop, Graph& cond, Graph& body)>;
+Status VisitLoops(const LiteGraphs& graphs, LoopVisitor visit);
 
 // LiteRT's WHILE fails on a state that begins without elements, as AutoGraph has it for what is
 // first assigned in a loop (which it asserts to turn once). Where nothing reads how the state
