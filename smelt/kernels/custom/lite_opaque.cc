@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -36,32 +37,27 @@ struct Habits {
   TfLiteRunStep data_known, shape_known;
 };
 
+constexpr TfLiteRunStability kUnstable = kTfLiteRunStabilityUnstable,
+                             kOneRun = kTfLiteRunStabilitySingleRun,
+                             kAllRuns = kTfLiteRunStabilityAcrossRuns;
+constexpr TfLiteRunStep kInit = kTfLiteRunStepInit, kPrepare = kTfLiteRunStepPrepare,
+                        kEval = kTfLiteRunStepEval;
+
+// By TfLiteAllocationType.
+constexpr Habits kHabits[] = {
+    {kTfLiteAllocationStrategyNone, kAllRuns, kAllRuns, kInit, kInit},
+    {kTfLiteAllocationStrategyMMap, kAllRuns, kAllRuns, kInit, kInit},
+    {kTfLiteAllocationStrategyArena, kUnstable, kOneRun, kEval, kPrepare},
+    {kTfLiteAllocationStrategyArena, kUnstable, kAllRuns, kEval, kPrepare},  // persistent
+    {kTfLiteAllocationStrategyMalloc, kOneRun, kOneRun, kEval, kEval},
+    {kTfLiteAllocationStrategyUnknown, kOneRun, kOneRun, kPrepare, kPrepare},
+    {},  // custom
+    {kTfLiteAllocationStrategyNew, kOneRun, kOneRun, kEval, kEval},
+};
+
 Habits HabitsOf(const TfLiteOpaqueTensor* t) {
-  switch (Of(t).allocation_type) {
-    case kTfLiteMemNone:
-      return {kTfLiteAllocationStrategyNone, kTfLiteRunStabilityAcrossRuns,
-              kTfLiteRunStabilityAcrossRuns, kTfLiteRunStepInit, kTfLiteRunStepInit};
-    case kTfLiteMmapRo:
-      return {kTfLiteAllocationStrategyMMap, kTfLiteRunStabilityAcrossRuns,
-              kTfLiteRunStabilityAcrossRuns, kTfLiteRunStepInit, kTfLiteRunStepInit};
-    case kTfLiteArenaRw:
-      return {kTfLiteAllocationStrategyArena, kTfLiteRunStabilityUnstable,
-              kTfLiteRunStabilitySingleRun, kTfLiteRunStepEval, kTfLiteRunStepPrepare};
-    case kTfLiteArenaRwPersistent:
-      return {kTfLiteAllocationStrategyArena, kTfLiteRunStabilityUnstable,
-              kTfLiteRunStabilityAcrossRuns, kTfLiteRunStepEval, kTfLiteRunStepPrepare};
-    case kTfLiteDynamic:
-      return {kTfLiteAllocationStrategyMalloc, kTfLiteRunStabilitySingleRun,
-              kTfLiteRunStabilitySingleRun, kTfLiteRunStepEval, kTfLiteRunStepEval};
-    case kTfLitePersistentRo:
-      return {kTfLiteAllocationStrategyUnknown, kTfLiteRunStabilitySingleRun,
-              kTfLiteRunStabilitySingleRun, kTfLiteRunStepPrepare, kTfLiteRunStepPrepare};
-    case kTfLiteVariantObject:
-      return {kTfLiteAllocationStrategyNew, kTfLiteRunStabilitySingleRun,
-              kTfLiteRunStabilitySingleRun, kTfLiteRunStepEval, kTfLiteRunStepEval};
-    default:
-      return {};
-  }
+  const auto i = static_cast<size_t>(Of(t).allocation_type);
+  return i < std::size(kHabits) ? kHabits[i] : Habits{};
 }
 
 int At(const TfLiteIntArray* a, int i) {

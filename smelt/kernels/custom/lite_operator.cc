@@ -1,6 +1,7 @@
 // Operators that libraries make by lite_operator.h.
 #include "smelt/kernels/custom/lite_operator.h"
 
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
@@ -9,8 +10,7 @@
 
 struct TfLiteOperator {
   TfLiteBuiltinOperator builtin_code = kTfLiteBuiltinCustom;
-  bool named = false;
-  std::string custom_name;
+  std::optional<std::string> custom_name;
   int version = 1;
   void* user_data = nullptr;
   void* (*init)(TfLiteOpaqueContext*, const char*, size_t) = nullptr;
@@ -66,7 +66,7 @@ std::optional<MadeLiteOp> FindMadeLiteOp(const void* address) {
     if (!made.all.contains(address)) return std::nullopt;
   }
   const TfLiteOperator op = *static_cast<const TfLiteOperator*>(address);
-  MadeLiteOp out{op.custom_name, op.builtin_code == kTfLiteBuiltinCustom, {}};
+  MadeLiteOp out{op.custom_name.value_or(""), op.builtin_code == kTfLiteBuiltinCustom, {}};
   if (op.init_with_data != nullptr) {
     out.op.init = [f = op.init_with_data, data = op.user_data](TfLiteContext* context,
                                                                const char* buffer, size_t length) {
@@ -95,8 +95,7 @@ TfLiteOperator* TfLiteOperatorCreate(TfLiteBuiltinOperator builtin_code, const c
                                      int version, void* user_data) {
   auto* op = new TfLiteOperator;
   op->builtin_code = builtin_code;
-  op->named = custom_name != nullptr;
-  if (op->named) op->custom_name = custom_name;
+  if (custom_name != nullptr) op->custom_name = custom_name;
   op->version = version;
   op->user_data = user_data;
   smelt::MadeOperators& made = smelt::Made();
@@ -122,7 +121,7 @@ TfLiteBuiltinOperator TfLiteOperatorGetBuiltInCode(const TfLiteOperator* op) {
   return op->builtin_code;
 }
 const char* TfLiteOperatorGetCustomName(const TfLiteOperator* op) {
-  return op->named ? op->custom_name.c_str() : nullptr;
+  return op->custom_name ? op->custom_name->c_str() : nullptr;
 }
 int TfLiteOperatorGetVersion(const TfLiteOperator* op) { return op == nullptr ? -1 : op->version; }
 void* TfLiteOperatorGetUserData(const TfLiteOperator* op) {

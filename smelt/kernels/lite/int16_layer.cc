@@ -33,13 +33,15 @@ Int16Layer::Int16Layer(const nn::Int8Window& shape, const Int16Numbers& numbers,
   for (int64_t u = 0; u < s_.units; ++u) {
     bias_.push_back(numbers.bias == nullptr ? 0 : numbers.bias[u]);
     const size_t at = numbers.factors.size() == 1 ? 0 : static_cast<size_t>(u);
-    const Factor f = numbers.factors[at];
-    if (narrow_ || !numbers.doubles.empty()) {
-      narrow_factors_.push_back(f);
-      doubles_.push_back(narrow_ ? 0 : numbers.doubles[at]);
+    if (narrow_) {
+      narrow_factors_.push_back(numbers.factors[at]);
       continue;
     }
-    const WideFactor wide(f);
+    if (!numbers.doubles.empty()) {
+      doubles_.push_back(numbers.doubles[at]);
+      continue;
+    }
+    const WideFactor wide(numbers.factors[at]);
     factors_.push_back(wide.fraction);
     shifts_.push_back(wide.shift);
   }
@@ -86,7 +88,7 @@ void Int16Layer::FillImage(const int16_t* x, int16_t* image) const {
 
 void Int16Layer::Finish(int64_t* sums, int64_t unit, int64_t n, int16_t* y) const {
   const auto at = static_cast<size_t>(unit);
-  if (doubles_.empty()) {
+  if (!factors_.empty()) {
     loops_.wide_to_int16(sums, bias_.data() + at, factors_.data() + at, shifts_.data() + at,
                          range_.low, range_.high, y, n);
     return;

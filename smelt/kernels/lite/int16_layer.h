@@ -60,7 +60,9 @@ class Int16Layer {
   AlignedVector<int8_t> weights_;
   AlignedVector<int16_t> wide_weights_;  // of depthwise layers
   // By unit.
-  std::vector<int64_t> bias_, factors_, shifts_;
+  std::vector<int64_t> bias_;
+  // One of these: with shifts, of 32 bits, or doubles.
+  std::vector<int64_t> factors_, shifts_;
   std::vector<Factor> narrow_factors_;
   std::vector<double> doubles_;
 };
