@@ -190,7 +190,7 @@ StatusOr<std::string> WithFilledStates(std::unique_ptr<Graph> graph) {
 }
 
 StatusOr<std::string> WithCopiedStates(std::unique_ptr<Graph> graph) {
-  ASSIGN_OR_RETURN(LiteGraphs graphs, CollectGraphs(std::move(graph), AsItIs));
+  ASSIGN_OR_RETURN(const LiteGraphs graphs, CollectGraphs(std::move(graph), AsItIs));
   RETURN_IF_ERROR(CopyShiftedStates(graphs));
   return TextOf(graphs);
 }
@@ -301,8 +301,7 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   }
   const bool composites_by_rules = step == "composites" && !choice.own.empty();
   if (step == "fuse" || step == "export" || step == "lists" || composites_by_rules) {
-    RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
-    RETURN_IF_ERROR(CheckOwnFusions(*graph));
+    RETURN_IF_ERROR(FuseChecked(*graph, choice, nullptr));
   }
   if (step == "explain") {
     RETURN_IF_ERROR(Fuse(*graph, choice, &notes));

@@ -1,63 +1,47 @@
 #include "smelt/lite/check_own_fusions.h"
 
-#include <utility>
+#include <memory>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "smelt/graph/constant.h"
-#include "smelt/graph/copy_node.h"
 #include "smelt/graph/shape/infer.h"
 #include "smelt/graph/verify.h"
 #include "smelt/lite/common/attributes.h"
-#include "smelt/lite/fuse/fusion.h"
 #include "smelt/lite/lower/lowering.h"
+#include "smelt/lite/prepare/part.h"
 
 namespace smelt {
 namespace {
 
-StatusOr<Node*> AddArg(Graph& alone, Endpoint e, int64_t index) {
-  ASSIGN_OR_RETURN(Node * arg, alone.AddNode(absl::StrCat("operand_", index), "_Arg"));
-  arg->AttrsToChange().Set("T", e.node->output_types[static_cast<size_t>(e.port)]);
-  arg->AttrsToChange().Set("index", index);
-  arg->AttrsToChange().Set(kOutputShapes, std::vector<PartialShape>{StatedShape(e)});
-  RETURN_IF_ERROR(alone.ResolveTypes(arg));
-  return arg;
-}
-
-// The operator, what it reads, and a reader of each of its results.
-StatusOr<std::vector<Node*>> CopyAlone(const Node& n, Graph& alone) {
-  ASSIGN_OR_RETURN(Node * copy, AddCopy(alone, n, n.name()));
-  absl::flat_hash_map<std::pair<const Node*, int>, Endpoint> known;
-  for (const Endpoint& e : n.inputs()) {
-    Endpoint& from = known[{e.node, e.port}];
-    if (from.node == nullptr && (e.node->Is("Const") || e.node->Is("tfl.no_value"))) {
-      ASSIGN_OR_RETURN(Node * same, AddCopy(alone, *e.node, e.node->name()));
-      from = {same, e.port};
-    } else if (from.node == nullptr) {
-      ASSIGN_OR_RETURN(Node * arg, AddArg(alone, e, static_cast<int64_t>(known.size()) - 1));
-      from = {arg, 0};
-    }
-    alone.AddInput(copy, from);
+// The operator and its constants; all else that it reads are arguments of the shapes stated.
+StatusOr<std::unique_ptr<Graph>> CutAlone(const Graph& graph, Node& n) {
+  std::vector<Endpoint> results;
+  for (int i = 0; i < n.num_outputs(); ++i) results.push_back({&n, i});
+  PartBorder border;
+  border.place = [&](Endpoint e) {
+    const bool inside = e.node == &n || e.node->Is({"Const", "tfl.no_value"});
+    return PartBorder::Place{e, !inside};
+  };
+  border.wait = [](const Node&) { return PartBorder::Wait::kNone; };
+  Captures captures;
+  ASSIGN_OR_RETURN(auto alone, CutPart(graph, results, {}, border, captures));
+  for (Node* arg : alone->Nodes()) {
+    if (!arg->Is("_Arg")) continue;
+    const Endpoint e = captures.values[static_cast<size_t>(arg->Int("index"))];
+    arg->AttrsToChange().Set(kOutputShapes, std::vector<PartialShape>{StatedShape(e)});
   }
-  std::vector<Node*> results;
-  for (int i = 0; i < copy->num_outputs(); ++i) {
-    ASSIGN_OR_RETURN(Node * result, alone.AddNode(absl::StrCat("result_", i), "_Retval"));
-    result->AttrsToChange().Set("T", copy->output_types[static_cast<size_t>(i)]);
-    result->AttrsToChange().Set("index", int64_t{i});
-    alone.AddInput(result, {copy, i});
-    RETURN_IF_ERROR(alone.ResolveTypes(result));
-    results.push_back(result);
-  }
-  return results;
+  return alone;
 }
 
 // Can the results have the shapes that the graph states?
-Status CheckShapes(Node& n, const Graph& alone, const std::vector<Node*>& results) {
+Status CheckShapes(Node& n, const Graph& alone) {
   ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(alone, {}));
-  for (int i = 0; i < n.num_outputs(); ++i) {
+  for (const Node* result : alone.Nodes()) {
+    if (!result->Is("_Retval")) continue;
+    const int i = static_cast<int>(result->Int("index"));
     const PartialShape stated = StatedShape({&n, i});
-    const PartialShape& made = shapes.of(results[static_cast<size_t>(i)]->input(0));
+    const PartialShape& made = shapes.of(result->input(0));
     if (PartialShape::Merge(stated, made).ok()) continue;
     return InvalidArgument("its output ", i, " is ", stated.ToString(), ", and it makes ",
                            made.ToString());
@@ -65,20 +49,17 @@ Status CheckShapes(Node& n, const Graph& alone, const std::vector<Node*>& result
   return OkStatus();
 }
 
-Status Check(Node& n) {
-  Graph alone(std::make_shared<FunctionLibrary>());
-  ASSIGN_OR_RETURN(const std::vector<Node*> results, CopyAlone(n, alone));
+Status Check(const Graph& graph, Node& n) {
+  ASSIGN_OR_RETURN(const auto alone, CutAlone(graph, n));
   LiteResources resources;
-  const Status lowered = Lower(alone, "", resources);
+  const Status lowered = Lower(*alone, "", resources);
   if (absl::IsUnimplemented(lowered)) return OkStatus();
   RETURN_IF_ERROR(lowered);
-  Status right = Verify(alone);
-  if (right.ok()) right = CheckShapes(n, alone, results);
+  Status right = Verify(*alone);
+  if (right.ok()) right = CheckShapes(n, *alone);
   if (right.ok()) return right;
   return Prefix(right, absl::StrCat("operator '", n.name(), "' (", n.op(), "): "));
 }
-
-}  // namespace
 
 Status CheckOwnFusions(Graph& graph) {
   for (Node* n : graph.Nodes()) {
@@ -86,10 +67,17 @@ Status CheckOwnFusions(Graph& graph) {
     const std::string fusion = n->String(kOwnFusion);
     n->EraseAttr(kOwnFusion);
     if (!absl::StartsWith(n->op(), "tfl.") || n->Is("tfl.custom")) continue;
-    const Status right = Check(*n);
+    const Status right = Check(graph, *n);
     if (!right.ok()) return Prefix(right, absl::StrCat("fusion ", fusion, ": "));
   }
   return OkStatus();
+}
+
+}  // namespace
+
+Status FuseChecked(Graph& graph, const FusionChoice& choice, std::vector<FusionNote>* notes) {
+  RETURN_IF_ERROR(Fuse(graph, choice, notes));
+  return CheckOwnFusions(graph);
 }
 
 }  // namespace smelt

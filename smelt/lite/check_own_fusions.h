@@ -2,16 +2,17 @@
 #ifndef SMELT_LITE_CHECK_OWN_FUSIONS_H_
 #define SMELT_LITE_CHECK_OWN_FUSIONS_H_
 
-#include "smelt/base/status.h"
-#include "smelt/graph/graph.h"
+#include <vector>
+
+#include "smelt/lite/fuse/fusion.h"
 
 namespace smelt {
 
-// Are the operators that own fusions added (kOwnFusion of fuse/fusion.h) ones that a reader runs?
-// INVALID_ARGUMENT names the fusion, the operator and what is wrong with its operands, options or
-// results. Custom operators are the program's own; of builtins that are not known here nothing is
-// said. The marks go.
-Status CheckOwnFusions(Graph& graph);
+// Fuse of fuse/fusion.h; the operators that own fusions added (kOwnFusion) are to be ones that a
+// reader runs. INVALID_ARGUMENT names the fusion, the operator and what is wrong with its operands,
+// options or results. Custom operators are the program's own; of builtins that are not known here
+// nothing is said.
+Status FuseChecked(Graph& graph, const FusionChoice& choice, std::vector<FusionNote>* notes);
 
 }  // namespace smelt
 

@@ -376,17 +376,13 @@ class Exporter {
         flags_.quantize == LiteQuantize::kInt8 || flags_.quantize == LiteQuantize::kInt16x8;
     if (integers) fusions.off.insert("FuseCube");
     fusions.coarse_weights = integers || flags_.quantize == LiteQuantize::kDynamic;
-    RETURN_IF_ERROR(Fuse(graph, fusions, &report_->fusions));
-    RETURN_IF_ERROR(CheckOwnFusions(graph));
+    RETURN_IF_ERROR(FuseChecked(graph, fusions, &report_->fusions));
     for (const Node* n : graph.Nodes()) {
       if (n->Find(kByRule) != nullptr) next_.untaken.insert(n->String("custom_code"));
     }
     if (next_.untaken.size() > now_.untaken.size()) return EndEarly("no rule takes a function");
     ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));
-    if (late) {
-      RETURN_IF_ERROR(Fuse(graph, fusions, nullptr));
-      RETURN_IF_ERROR(CheckOwnFusions(graph));
-    }
+    if (late) RETURN_IF_ERROR(FuseChecked(graph, fusions, nullptr));
     RETURN_IF_ERROR(FoldOperators(graph));
     PruneUnread(graph, effects);
     // A constant that states the shape it has anyway is the same as one that does not.
