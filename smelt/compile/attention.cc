@@ -38,7 +38,8 @@ struct TakenMask {
 
 class AttentionFinder {
  public:
-  AttentionFinder(const Plan& plan, const PlanReaders& readers) : plan_(plan), readers_(readers) {}
+  AttentionFinder(const Plan& plan, const PlanReaders& readers, Reasons* reasons)
+      : plan_(plan), readers_(readers), reasons_(reasons) {}
 
   std::optional<SpelledAttention> Find(size_t first) {
     first_ = first;
@@ -46,23 +47,51 @@ class AttentionFinder {
     dtype_ = At(plan_.actions[first].inputs[0]).dtype;
     if (dtype_ != Dtype::kFloat && dtype_ != Dtype::kBfloat16) return std::nullopt;
     Labeled scores;
-    if (!Label(first, &scores) || !FollowScores(first, &scores.out)) return std::nullopt;
+    if (!Label(first, &scores)) return std::nullopt;
+    if (!FollowScores(first, &scores.out)) {
+      if (reasons_ != nullptr && SoftmaxFollows(first)) {
+        Refuse(
+            "scores are read elsewhere, or other than by numbers, masks and orders of them, "
+            "before the softmax");
+      }
+      return std::nullopt;
+    }
     Labeled mixed;
     TakeChoiceBehind();
     last_ = readers_.OnlyOf(probabilities_);
-    if (!Label(last_, &mixed)) return std::nullopt;
+    if (!Label(last_, &mixed)) {
+      return Refuse("the softmax is not read by one product of its type alone");
+    }
     taken_.push_back(last_);
-    if (!TakeScores(scores) || !TakeMixed(mixed)) return std::nullopt;
+    if (!TakeScores(scores)) return Refuse("no rows of queries and of keys lie at steps");
+    if (!TakeMixed(mixed)) return Refuse("no rows of values or of results lie at steps");
     found_.attention.narrow = dtype_ == Dtype::kBfloat16;
     ListUnits();
     if (found_.attention.narrow && !nn::SuitsNarrowAttention(found_.attention)) {
-      return std::nullopt;
+      return Refuse("the kernel of bfloat16 does not take such sizes or steps");
     }
     ListActions();
     return std::move(found_);
   }
 
  private:
+  std::nullopt_t Refuse(absl::string_view why) const {
+    NoteReason(reasons_, *plan_.actions[first_].node, "begins no attention: ", why);
+    return std::nullopt;
+  }
+  // Within a few actions, each the only reader of the one before.
+  bool SoftmaxFollows(size_t first) const {
+    size_t next = first;
+    for (int steps = 0; steps < 8; ++steps) {
+      if (plan_.actions[next].outputs.empty()) return false;
+      const std::vector<size_t>& readers = readers_.Of(ValueOf(next));
+      if (readers.empty() || readers[0] == readers_.no_action()) return false;
+      next = readers[0];
+      if (plan_.actions[next].node->Is("Softmax")) return true;
+    }
+    return false;
+  }
+
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
   const Shape& ShapeOf(int value) const { return At(value).shape; }
   int ValueOf(size_t action) const { return plan_.actions[action].outputs[0]; }
@@ -443,6 +472,7 @@ class AttentionFinder {
 
   const Plan& plan_;
   const PlanReaders& readers_;
+  Reasons* const reasons_;
   SpelledAttention found_;
   size_t first_ = 0, last_ = 0;  // the products
   Dtype dtype_ = Dtype::kInvalid;
@@ -457,11 +487,11 @@ class AttentionFinder {
 }  // namespace
 
 std::optional<SpelledAttention> FindAttention(const Plan& plan, size_t first,
-                                              const PlanReaders& readers) {
+                                              const PlanReaders& readers, Reasons* reasons) {
   if (!plan.actions[first].node->Is("Einsum") && !plan.actions[first].node->Is(kBatchMatMuls)) {
     return std::nullopt;
   }
-  return AttentionFinder(plan, readers).Find(first);
+  return AttentionFinder(plan, readers, reasons).Find(first);
 }
 
 }  // namespace smelt

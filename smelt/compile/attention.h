@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "smelt/compile/readers.h"
+#include "smelt/compile/reasons.h"
 #include "smelt/kernels/nn/attention.h"
 
 namespace smelt {
@@ -19,9 +20,11 @@ struct SpelledAttention {
 
 // The one whose first product, of queries and keys, action `first` is, where nobody else reads
 // what is in between. Products are Einsums or BatchMatMuls; transposes, reshapes and slices of
-// their operands, and a transpose of the result, become strides. `readers` are the plan's.
+// their operands, and a transpose of the result, become strides. `readers` are the plan's. Where it
+// is none though a softmax of the product follows, `reasons` say why.
 std::optional<SpelledAttention> FindAttention(const Plan& plan, size_t first,
-                                              const PlanReaders& readers);
+                                              const PlanReaders& readers,
+                                              Reasons* reasons = nullptr);
 
 }  // namespace smelt
 

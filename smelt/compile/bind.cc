@@ -299,7 +299,7 @@ class Binder {
   // Where the action is the first of a layer normalization, all of it becomes one.
   bool BindLayerNorm(size_t i) {
     if (!plan_.actions[i].node->Is(kNormBegins)) return false;
-    const auto norm = FindLayerNorm(plan_, i, readers_);
+    const auto norm = FindLayerNorm(plan_, i, readers_, reasons_);
     if (!norm) return false;
     const int64_t depth = At(norm->x).shape.back();
     const int64_t rows = At(norm->x).shape.num_elements() / depth;
@@ -319,7 +319,7 @@ class Binder {
 
   // Where the action is the product of queries and keys, all of the attention becomes one.
   bool BindAttention(size_t i) {
-    auto found = FindAttention(plan_, i, readers_);
+    auto found = FindAttention(plan_, i, readers_, reasons_);
     if (!found) return false;
     plan_.actions[i].bound = nn::BindAttention(std::move(found->attention));
     Take(i, std::move(found->inputs), found->actions);

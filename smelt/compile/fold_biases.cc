@@ -17,7 +17,7 @@ constexpr int kMostSums = 2;
 
 class BiasFolder {
  public:
-  explicit BiasFolder(Plan& plan) : plan_(plan), readers_(plan) {}
+  BiasFolder(Plan& plan, Reasons* reasons) : plan_(plan), reasons_(reasons), readers_(plan) {}
 
   Status Run() {
     for (PlanAction& action : plan_.actions) {
@@ -77,12 +77,20 @@ class BiasFolder {
       if (At(sum->inputs[static_cast<size_t>(mine)]).shape != At(value).shape) return OkStatus();
       if (const Tensor* more = Vector(other, out.dtype, channels)) {
         ASSIGN_OR_RETURN(std::optional<Tensor> all, Total(*bias, *more));
-        if (!all) return OkStatus();
+        if (!all) {
+          NoteReason(reasons_, *sum->node, "is not in the bias of '", action.node->name(),
+                     "': their sum is not finite");
+          return OkStatus();
+        }
         action.inputs[2] = plan_.AddConstant(action.inputs[2], std::move(*all));
         *results = sum->outputs;
         action.then.push_back(sum->node);
         sum->node = nullptr;
         return OkStatus();
+      }
+      if (plan_.ConstantOf(other) != nullptr) {
+        NoteReason(reasons_, *sum->node, "is not in the bias of '", action.node->name(),
+                   "': it does not add one number to each channel");
       }
       results = &sum->outputs;
       value = sum->outputs[0];
@@ -102,11 +110,12 @@ class BiasFolder {
   }
 
   Plan& plan_;
+  Reasons* const reasons_;
   const PlanReaders readers_;
 };
 
 }  // namespace
 
-Status FoldBiases(Plan& plan) { return BiasFolder(plan).Run(); }
+Status FoldBiases(Plan& plan, Reasons* reasons) { return BiasFolder(plan, reasons).Run(); }
 
 }  // namespace smelt

@@ -19,7 +19,7 @@ struct Spread {
 
 class DilationFolder {
  public:
-  explicit DilationFolder(Plan& plan) : plan_(plan), readers_(plan) {}
+  DilationFolder(Plan& plan, Reasons* reasons) : plan_(plan), reasons_(reasons), readers_(plan) {}
 
   void Run() {
     std::vector<size_t> spreading;
@@ -114,29 +114,38 @@ class DilationFolder {
       return;
     const std::vector<size_t> readers = readers_.Of(parts);
     bool all = !readers.empty();
-    for (const size_t r : readers)
-      all = r != readers_.no_action() && Fold(r, image, parts, *spread) && all;
+    for (const size_t r : readers) {
+      const absl::string_view why =
+          r != readers_.no_action() ? Fold(r, image, parts, *spread) : "it is a result";
+      if (why.empty()) continue;
+      all = false;
+      NoteReason(reasons_, *action.node, "is no reader's dilation: ", why);
+    }
     if (all) plan_.actions[i].node = nullptr;
   }
 
-  // Lets action r read the image; false where that cannot be.
-  bool Fold(size_t r, int image, int parts, const Spread& spread) {
+  // Lets action r read the image; why that cannot be, or nothing.
+  absl::string_view Fold(size_t r, int image, int parts, const Spread& spread) {
     PlanAction& action = plan_.actions[r];
     const auto* dilates = dynamic_cast<const DilatesWindow*>(action.state.get());
     if (dilates == nullptr || plan_.Root(action.inputs[0]) != plan_.Root(parts) ||
         action.outputs.size() != 1) {
-      return false;
+      return "what reads it has no window that could be dilated";
     }
     // Operands of what follows inside would be spread, too, but for those of channels.
     for (size_t k = 1; k < action.inputs.size(); ++k) {
-      if (plan_.Root(action.inputs[k]) == plan_.Root(parts)) return false;
-      if (k > 1 && At(action.inputs[k]).shape.rank() > 1) return false;
+      if (plan_.Root(action.inputs[k]) == plan_.Root(parts) ||
+          (k > 1 && At(action.inputs[k]).shape.rank() > 1)) {
+        return "what reads it has another operand that is spread";
+      }
     }
     const int results = action.outputs[0];
     const size_t g = readers_.OnlyOf(results);
-    if (g == readers_.no_action() || !plan_.actions[g].node->Is("BatchToSpaceND")) return false;
+    if (g == readers_.no_action() || !plan_.actions[g].node->Is("BatchToSpaceND")) {
+      return kNotGathered;
+    }
     PlanAction& gather = plan_.actions[g];
-    if (plan_.Root(gather.inputs[0]) != plan_.Root(results)) return false;
+    if (plan_.Root(gather.inputs[0]) != plan_.Root(results)) return kNotGathered;
 
     // Copies: values are added below.
     const Shape seen = At(action.inputs[0]).shape, made = At(results).shape;
@@ -144,19 +153,19 @@ class DilationFolder {
     const Shape whole = At(gather.outputs[0]).shape;
     const std::optional<Spread> gathered = SpreadOf(gather, whole, gathered_shape);
     const auto places = PlacesOf(spread_shape, seen), made_places = PlacesOf(gathered_shape, made);
-    if (!gathered || !places || !made_places) return false;
+    if (!gathered || !places || !made_places) return "shapes in between are others";
     Spread in = Wider(spread, *places);
     const Spread out = Wider(*gathered, *made_places);
-    if (in.blocks != out.blocks) return false;
+    if (in.blocks != out.blocks) return "it is gathered by other blocks";
     // What is cropped need not be padded for.
     for (size_t k = 0; k < in.edges.size(); ++k) {
       in.edges[k] -= out.edges[k];
-      if (in.edges[k] < 0) return false;
+      if (in.edges[k] < 0) return "more is cropped than is padded";
     }
     const bool pads = std::ranges::any_of(in.edges, [](int64_t n) { return n > 0; });
-    if (pads && !KeepsZeros(plan_, action)) return false;
+    if (pads && !KeepsZeros(plan_, action)) return "what reads it would not see zeros as zeros";
     std::shared_ptr<KernelState> state = dilates->Dilated(in.blocks, in.edges);
-    if (state == nullptr) return false;
+    if (state == nullptr) return "the kernel takes no such dilation";
 
     action.state = std::move(state);
     action.inputs[0] = NameOf(image, Wider(At(image).shape, *places));
@@ -173,15 +182,18 @@ class DilationFolder {
     At(gathered_value).number = -1;
     action.outputs[0] = number;
     gather.node = nullptr;
-    return true;
+    return "";
   }
 
+  static constexpr absl::string_view kNotGathered =
+      "what is made of it is not gathered at once, by BatchToSpaceND alone";
   Plan& plan_;
+  Reasons* const reasons_;
   const PlanReaders readers_;
 };
 
 }  // namespace
 
-void FoldDilations(Plan& plan) { DilationFolder(plan).Run(); }
+void FoldDilations(Plan& plan, Reasons* reasons) { DilationFolder(plan, reasons).Run(); }
 
 }  // namespace smelt

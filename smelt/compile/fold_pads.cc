@@ -35,7 +35,7 @@ std::optional<Dims> ZeroPaddings(const Plan& plan, const PlanAction& action) {
 
 }  // namespace
 
-void FoldPads(Plan& plan) {
+void FoldPads(Plan& plan, Reasons* reasons) {
   std::vector<bool> gone(plan.actions.size(), false);
   for (size_t i = 0; i < plan.actions.size(); ++i) {
     const PlanAction& action = plan.actions[i];
@@ -58,6 +58,10 @@ void FoldPads(Plan& plan) {
         state = pads->Padded(*paddings);
       }
       all = state != nullptr;
+      if (!all) {
+        NoteReason(reasons, *action.node, "is no reader's padding: ", reader.node->op(), " '",
+                   reader.node->name(), "' does not pad what it reads by as much");
+      }
       readers.emplace_back(r, std::move(state));
     }
     if (!all || readers.empty()) continue;

@@ -9,7 +9,7 @@ namespace {
 
 class ScaleFolder {
  public:
-  explicit ScaleFolder(Plan& plan) : plan_(plan) {}
+  ScaleFolder(Plan& plan, Reasons* reasons) : plan_(plan), reasons_(reasons) {}
 
   Status Run() {
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
@@ -56,14 +56,22 @@ class ScaleFolder {
     const int scaled = product->inputs[first ? 0 : 1], by = product->inputs[first ? 1 : 0];
     const Tensor* factors = plan_.ConstantOf(by);
     const Shape& shape = At(product->outputs[0]).shape;
-    if (factors == nullptr || factors->num_elements() != channels || factors->rank() == 0 ||
+    if (factors == nullptr) return OkStatus();
+    const auto refuse = [&](absl::string_view why) {
+      NoteReason(reasons_, *product->node, "is not in the weights of '", action.node->name(),
+                 "': ", why);
+      return OkStatus();
+    };
+    if (factors->num_elements() != channels || factors->rank() == 0 ||
         factors->shape().back() != channels || At(scaled).shape != shape ||
         shape.num_elements() != At(out).shape.num_elements() || shape.back() != channels) {
-      return OkStatus();
+      return refuse("it is not by one number for each channel");
     }
     // A sum of infinities is another number than an infinite product of the sum.
     const auto finite = [](float f) { return std::isfinite(f); };
-    if (!std::ranges::all_of(factors->flat<float>(), finite)) return OkStatus();
+    if (!std::ranges::all_of(factors->flat<float>(), finite)) {
+      return refuse("a factor is not finite");
+    }
     const bool reshaped = shape != At(out).shape;
     ASSIGN_OR_RETURN(Tensor all, scales->Scaled(*weights, *factors));
     action.inputs[1] = plan_.AddConstant(action.inputs[1], std::move(all));
@@ -82,10 +90,11 @@ class ScaleFolder {
   }
 
   Plan& plan_;
+  Reasons* const reasons_;
 };
 
 }  // namespace
 
-Status FoldScales(Plan& plan) { return ScaleFolder(plan).Run(); }
+Status FoldScales(Plan& plan, Reasons* reasons) { return ScaleFolder(plan, reasons).Run(); }
 
 }  // namespace smelt

@@ -9,7 +9,8 @@ constexpr OpSet kSumOps = {"AddV2", "Add", "AddN"};
 
 class NormFinder {
  public:
-  NormFinder(const Plan& plan, const PlanReaders& readers) : plan_(plan), readers_(readers) {}
+  NormFinder(const Plan& plan, const PlanReaders& readers, Reasons* reasons)
+      : plan_(plan), readers_(readers), reasons_(reasons) {}
 
   std::optional<SpelledLayerNorm> Find(size_t first) {
     if (plan_.actions[first].node->Is("FusedBatchNormV3")) return FindFused(first);
@@ -29,7 +30,13 @@ class NormFinder {
     const int wide = mean.inputs[0];
     if (found_.narrow && !Same(wide, ValueOf(first))) return std::nullopt;
     const auto& of_mean = readers_.Of(mean.outputs[0]);
-    if (of_mean.size() != 2) return std::nullopt;
+    if (of_mean.size() != 2) {
+      const bool squares = std::ranges::any_of(of_mean, [&](size_t reader) {
+        return reader != readers_.no_action() && Is(reader, {"SquaredDifference"});
+      });
+      if (squares) Refuse(first, "its mean is read by more than two, or is a result");
+      return std::nullopt;
+    }
     size_t difference = of_mean[0], squares = of_mean[1];
     if (Is(difference, {"SquaredDifference"})) std::swap(difference, squares);
     int center = mean.outputs[0];
@@ -37,23 +44,38 @@ class NormFinder {
     if (!Is(squares, {"SquaredDifference"}) || !ReadsBoth(squares, wide, mean)) {
       return std::nullopt;
     }
-    if (!IsElementwise(difference, {"Sub"})) return FindAffine(difference, center, squares);
-    if (!Reads(difference, {found_.x, center})) return std::nullopt;
+    if (!IsElementwise(difference, {"Sub"})) {
+      auto affine = FindAffine(difference, center, squares);
+      if (!affine) Refuse(first, "no x * factor + (offset - mean * factor) is made of its moments");
+      return affine;
+    }
+    if (!Reads(difference, {found_.x, center})) {
+      return Refuse(first, "its mean is not subtracted from what it is taken of");
+    }
     found_.actions.push_back(difference);
     const size_t root = TakeRoot(squares);
-    if (root == readers_.no_action()) return std::nullopt;
+    if (root == readers_.no_action()) return Refuse(first, kNoRoot);
     const size_t product = TakeProducts(difference, root);
-    if (product == readers_.no_action()) return std::nullopt;
+    if (product == readers_.no_action()) {
+      return Refuse(first, "no product of the difference, the root and a row of scales follows");
+    }
     const size_t last = OnlyReader(product);
     if (!IsSum(last) || !TakeRow(last, ValueOf(product), &found_.offset) ||
         !(ShapeOf(ValueOf(last)) == ShapeOf(found_.x))) {
-      return std::nullopt;
+      return Refuse(first, "no sum with a row of offsets follows the product");
     }
     found_.actions.push_back(last);
     return found_;
   }
 
  private:
+  static constexpr absl::string_view kNoRoot =
+      "its squares are not read by a mean, a sum with a number and a root alone";
+  std::nullopt_t Refuse(size_t first, absl::string_view why) const {
+    NoteReason(reasons_, *plan_.actions[first].node, "begins no layer normalization: ", why);
+    return std::nullopt;
+  }
+
   // x * factor + (offset - mean * factor), where factor is root * scale, in all spellings of Keras
   // and tf.nn.batch_normalization, and with sums as Grappler joins them. `center` is the action
   // that reads the mean, as value `moved`, beside the squares.
@@ -135,10 +157,10 @@ class NormFinder {
     found_.of_squares = true;
     const size_t root = TakeRoot(squares);
     if (root == readers_.no_action() || !(ShapeOf(ValueOf(root)) == ShapeOf(ValueOf(mean)))) {
-      return std::nullopt;
+      return Refuse(squares, kNoRoot);
     }
     size_t last = OnlyReader(root);
-    if (!IsElementwise(last, {"Mul"})) return std::nullopt;
+    if (!IsElementwise(last, {"Mul"})) return Refuse(squares, "no product reads its root alone");
     found_.actions.push_back(last);
     if (IsProductOf(last, found_.x, ValueOf(root))) {
       const size_t scaled = OnlyReader(last);
@@ -150,7 +172,9 @@ class NormFinder {
       const int factor = ValueOf(last);
       if (!TakeRow(last, ValueOf(root), &found_.scale)) return std::nullopt;
       last = OnlyReader(last);
-      if (!IsProductOf(last, found_.x, factor)) return std::nullopt;
+      if (!IsProductOf(last, found_.x, factor)) {
+        return Refuse(squares, "what is multiplied is not what it is the square of");
+      }
       found_.actions.push_back(last);
     }
     if (!(ShapeOf(ValueOf(last)) == ShapeOf(found_.x))) return std::nullopt;
@@ -352,14 +376,15 @@ class NormFinder {
 
   const Plan& plan_;
   const PlanReaders& readers_;
+  Reasons* const reasons_;
   SpelledLayerNorm found_;
 };
 
 }  // namespace
 
 std::optional<SpelledLayerNorm> FindLayerNorm(const Plan& plan, size_t first,
-                                              const PlanReaders& readers) {
-  return NormFinder(plan, readers).Find(first);
+                                              const PlanReaders& readers, Reasons* reasons) {
+  return NormFinder(plan, readers, reasons).Find(first);
 }
 
 }  // namespace smelt

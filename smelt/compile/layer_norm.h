@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "smelt/compile/readers.h"
+#include "smelt/compile/reasons.h"
 
 namespace smelt {
 
@@ -23,9 +24,11 @@ struct SpelledLayerNorm {
 
 // The one that begins with action `first`, the mean, the squares without one, or where x is
 // bfloat16 the cast that makes it float, where nobody else reads what is in between; the products
-// may stand in any order. `readers` are the plan's.
+// may stand in any order. `readers` are the plan's. Where it is none though squares of differences
+// from a mean, or their mean's root, follow, `reasons` say why.
 std::optional<SpelledLayerNorm> FindLayerNorm(const Plan& plan, size_t first,
-                                              const PlanReaders& readers);
+                                              const PlanReaders& readers,
+                                              Reasons* reasons = nullptr);
 
 }  // namespace smelt
 

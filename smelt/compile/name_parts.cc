@@ -30,7 +30,8 @@ class RunsLeft final : public BoundKernel {
 
 class PartNamer {
  public:
-  explicit PartNamer(Plan& plan) : plan_(plan), producer_(plan.values.size(), -1) {
+  PartNamer(Plan& plan, Reasons* reasons)
+      : plan_(plan), reasons_(reasons), producer_(plan.values.size(), -1) {
     for (size_t i = 0; i < plan.actions.size(); ++i) {
       for (const int v : plan.actions[i].outputs) Producer(v) = static_cast<int>(i);
     }
@@ -85,20 +86,21 @@ class PartNamer {
     for (const CopiedRun& run : runs) written += run.bytes;
     if (At(out).same_as >= 0 || written != At(out).bytes()) return;
     std::vector<CopiedRun> left;
+    absl::string_view first_why;
     for (const CopiedRun& run : runs) {
       const int v = action.inputs[static_cast<size_t>(run.input)];
-      PlanValue& part = At(v);
-      const int by = Producer(v);
-      const bool placed = part.same_as < 0 && part.place == PlanValue::Place::kArena && by >= 0 &&
-                          plan_.actions[static_cast<size_t>(by)].bound != nullptr &&
-                          run.from == 0 && run.bytes == part.bytes() &&
-                          run.to % static_cast<int64_t>(kAlignment) == 0;
-      if (!placed) {
+      const absl::string_view why = WhyCopied(v, run);
+      if (!why.empty()) {
+        if (left.empty()) first_why = why;
         left.push_back(run);
         continue;
       }
-      part.same_as = out;
-      part.within = run.to;
+      At(v).same_as = out;
+      At(v).within = run.to;
+    }
+    if (!left.empty()) {
+      NoteReason(reasons_, *action.node, "copies ", left.size(), " of ", runs.size(),
+                 " parts, the first as ", first_why);
     }
     if (left.size() == runs.size()) return;
     if (left.empty()) {
@@ -108,12 +110,31 @@ class PartNamer {
     }
   }
 
+  // Empty: what makes the value can write it where the run goes.
+  absl::string_view WhyCopied(int value, const CopiedRun& run) {
+    const PlanValue& part = At(value);
+    const int by = Producer(value);
+    if (part.same_as >= 0) return "its bytes are another value's";
+    if (part.place != PlanValue::Place::kArena || by < 0) {
+      return "it is an argument, a constant or a result";
+    }
+    if (plan_.actions[static_cast<size_t>(by)].bound == nullptr) {
+      return "what makes it is not bound";
+    }
+    if (run.from != 0 || run.bytes != part.bytes()) return "it is not taken whole, in one run";
+    if (run.to % static_cast<int64_t>(kAlignment) != 0) {
+      return "it would not begin a cache line there";
+    }
+    return "";
+  }
+
   Plan& plan_;
+  Reasons* const reasons_;
   std::vector<int> producer_;  // by value: the action that makes it; -1: none
 };
 
 }  // namespace
 
-void NameParts(Plan& plan) { PartNamer(plan).Run(); }
+void NameParts(Plan& plan, Reasons* reasons) { PartNamer(plan, reasons).Run(); }
 
 }  // namespace smelt

@@ -109,23 +109,23 @@ StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelState
 
 // A convolution of what a SpaceToBatchND spreads and a BatchToSpaceND gathers is one whose taps
 // stand apart (kernels/dilates_window.h).
-void FoldDilations(Plan& plan);
+void FoldDilations(Plan& plan, Reasons* reasons = nullptr);
 // A padding by zeros whose readers all pad what they read themselves (kernels/pads_input.h) is
 // theirs.
-void FoldPads(Plan& plan);
+void FoldPads(Plan& plan, Reasons* reasons = nullptr);
 // A product by constants, one for each channel, of what only it reads is in the weights
 // (kernels/scales_weights.h).
-Status FoldScales(Plan& plan);
+Status FoldScales(Plan& plan, Reasons* reasons = nullptr);
 // Constants, one for each channel, that are added to a product behind its bias, be it behind other
 // sums, are in the bias.
-Status FoldBiases(Plan& plan);
+Status FoldBiases(Plan& plan, Reasons* reasons = nullptr);
 
 // Binds every action whose kernel can be; actions that one kernel does in a pass become one.
 Status BindActions(Plan& plan, Reasons* reasons = nullptr);
 
 // Copies that need not be made: part of a value that is one run of its bytes is read where it lies,
 // and what becomes part of a larger value is written there at once.
-void NameParts(Plan& plan);
+void NameParts(Plan& plan, Reasons* reasons = nullptr);
 
 // Gives every value a place: values that are not needed at the same time share bytes, and an action
 // that may writes where it reads.

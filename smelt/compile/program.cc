@@ -58,14 +58,14 @@ StatusOr<std::unique_ptr<Program>> Program::Compile(const Graph& body, std::span
 
 StatusOr<std::unique_ptr<Program>> Program::FromPlan(Plan plan, std::string function,
                                                      Reasons* reasons) {
-  FoldDilations(plan);
-  FoldPads(plan);
-  RETURN_IF_ERROR(FoldScales(plan));
-  RETURN_IF_ERROR(FoldBiases(plan));
+  FoldDilations(plan, reasons);
+  FoldPads(plan, reasons);
+  RETURN_IF_ERROR(FoldScales(plan, reasons));
+  RETURN_IF_ERROR(FoldBiases(plan, reasons));
   RETURN_IF_ERROR(BindActions(plan, reasons));
   JoinLines(plan, reasons);
   JoinElementwise(plan, reasons);
-  NameParts(plan);
+  NameParts(plan, reasons);
   PlanMemory(plan);
   return std::unique_ptr<Program>(new Program(std::move(plan), std::move(function)));
 }
