@@ -50,6 +50,20 @@ def windows(r):
         yield graph_case("DepthwiseConv2dNative", build, name=f"window_{i}")
 
 
+def infinite_neighbours(r):
+    """An infinity beside a window is not the window's, whatever numbers are multiplied in pairs."""
+    for name, depth, window in (("pixel", 1, (1, 2)), ("square", 2, (2, 2))):
+
+        def build(depth=depth, window=window):
+            x = narrow_ph([None, 3, 5, depth])
+            y = tf.nn.bias_add(tf.nn.conv2d(x, tf.constant(-1 - np.arange(np.prod(window) * depth).reshape(*window, depth, 1) / 4, B), 1, "VALID"), tf.constant([0.5], B))
+            value = halves(r, 1, 3, 5, depth)
+            value[0, 0, 2, 0], value[0, 1, 2, -1] = np.inf, -np.inf
+            return [Step(fetch=[y], feed={x: value}), Step(fetch=[tf.nn.relu(y)], feed={x: value})]
+
+        yield graph_case("Conv2D", build, name=f"beside_{name}")
+
+
 def followed(r):
     acts = {"silu": lambda t: t * tf.sigmoid(t), "sigmoid": tf.sigmoid, "tanh": tf.tanh, "elu": tf.nn.elu}
     for name, act in acts.items():
@@ -245,5 +259,5 @@ def repeated(r):
 
 
 def cases(r):
-    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima, pixels, images, attention, repeated):
+    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima, pixels, images, attention, repeated, infinite_neighbours):
         yield from family(r)

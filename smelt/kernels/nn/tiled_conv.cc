@@ -367,17 +367,30 @@ std::unique_ptr<BoundKernel> BindTiled(const ConvProblem& p, const TiledSteps& s
                                           places);
 }
 
+namespace {
+
+int64_t PixelsOfWindow(const ConvProblem& p) {
+  int64_t pixels = 1;
+  for (const int64_t size : p.kernel) pixels *= size;
+  return pixels;
+}
+
+}  // namespace
+
+bool TiledConv::Takes(const ConvProblem& p, const float* bias, const FusedOps& fused) {
+  TiledSteps steps;
+  return p.channels_last && p.groups == 1 && p.spatial() <= 3 && PixelsOfWindow(p) <= kMostRuns &&
+         TiledStepsOf(fused, bias, &steps);
+}
+
 StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, const Tensor& filter,
                                                        std::span<const float> factors,
                                                        const float* bias, int addend,
                                                        const FusedOps& fused) {
+  if (!Takes(p, bias, fused)) return nullptr;
   TiledSteps steps;
-  if (!p.channels_last || p.groups != 1 || p.spatial() > 3 || !TiledStepsOf(fused, bias, &steps)) {
-    return nullptr;
-  }
-  int64_t k = p.in_depth;
-  for (const int64_t size : p.kernel) k *= size;
-  if (k > kMostRuns * p.in_depth) return nullptr;
+  TiledStepsOf(fused, bias, &steps);
+  const int64_t k = p.in_depth * PixelsOfWindow(p);
   ASSIGN_OR_RETURN(auto weights, TiledWeights::Of(packed_, filter, k, p.out_depth, false, factors));
   return BindTiled(p, steps, addend, std::move(weights),
                    PaddedBias(steps.has_bias ? bias : nullptr, p.out_depth), nullptr);

@@ -41,6 +41,8 @@ class TiledConv {
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const ConvProblem& p, const Tensor& filter,
                                               std::span<const float> factors, const float* bias,
                                               int addend, const FusedOps& fused);
+  // Would Bind give a kernel?
+  static bool Takes(const ConvProblem& p, const float* bias, const FusedOps& fused);
 
  private:
   const std::shared_ptr<TiledForms> packed_ = std::make_shared<TiledForms>();

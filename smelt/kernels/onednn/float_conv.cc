@@ -86,6 +86,14 @@ bool RunsInBfloat16(const nn::ConvProblem& p) {
   return Bfloat16IsNative() && !p.has_empty_window();
 }
 
+// Does the library multiply by zero what is not the window's? It pads sums of bfloat16 numbers to
+// whole groups, with zeros for weights but with whatever lies behind a pixel, where an infinity
+// makes NaN.
+bool ReadsBeyondWindow(const nn::ConvProblem& p) {
+  return p.in_depth / p.groups % 2 != 0 ||
+         std::ranges::any_of(p.kernel, [](int64_t size) { return size != 1; });
+}
+
 }  // namespace
 
 void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tensor* out) {
@@ -137,8 +145,10 @@ Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w
   const LayerCall whole{x, w, constant_filter, fused_ops, args, out, allocator};
   if (x.dtype() == Dtype::kFloat) return RunInType(p, whole);
   const bool empty = x.num_elements() == 0 || w.num_elements() == 0;
-  return narrow_.Run(whole, x.dtype() == Dtype::kBfloat16 && RunsInBfloat16(p) && !empty,
-                     [&](const LayerCall& call) { return RunInType(p, call); });
+  const bool natively =
+      x.dtype() == Dtype::kBfloat16 && RunsInBfloat16(p) && !empty &&
+      (!ReadsBeyondWindow(p) || nn::AllModest(x.raw(), x.num_elements(), x.dtype()));
+  return narrow_.Run(whole, natively, [&](const LayerCall& call) { return RunInType(p, call); });
 }
 
 StatusOr<Plan> FloatConv::PlanOf(const nn::ConvProblem& p, const Shape& x, const Shape& w,
@@ -267,11 +277,13 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     ASSIGN_OR_RETURN(auto weights, plans_.Weights(plan, filter, true, HeapAllocator(), factors));
     return BindLayer(plan, std::move(weights), steps, args, kept);
   };
-  if (dtype == Dtype::kBfloat16 && clamp == ops.steps.size()) {
-    return BindBeforeExponential(ops, p.output.num_elements(), bind);
-  }
-  if (clamp == ops.steps.size()) {
-    ASSIGN_OR_RETURN(auto layer, bind(ops));
+  const bool beyond = dtype == Dtype::kBfloat16 && ReadsBeyondWindow(p);
+  const bool clamps = clamp < ops.steps.size();
+  const int64_t results = p.output.num_elements();
+  if (!clamps && !beyond) {
+    ASSIGN_OR_RETURN(auto layer, dtype == Dtype::kBfloat16
+                                     ? BindBeforeExponential(ops, results, bind)
+                                     : bind(ops));
     return with_lines(std::move(layer));
   }
   // Weights are looked at before they are packed: their pages are given back then.
@@ -289,13 +301,30 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
       watched.push_back({arg.input, n, type});
     }
   }
-  if (!modest)
-    return DeclineToBind("oneDNN's clamp would make 0 of NaN, which a constant may give");
-  ASSIGN_OR_RETURN(auto layer, bind(ops));
+  if (!modest) return DeclineToBind("oneDNN would lose or make a NaN, which a constant may give");
+  if (!beyond) {
+    ASSIGN_OR_RETURN(auto layer, bind(ops));
+    if (layer == nullptr) return layer;
+    return with_lines(KeepNan(std::move(layer), std::move(watched), ops.steps[clamp].activation,
+                              results, dtype,
+                              [bind, before = StepsBefore(ops, clamp)] { return bind(before); }));
+  }
+  const TileOperands operands = OperandsOfTiles(ops, args);
+  if (!nn::TiledConv::Takes(p, operands.bias, ops)) {
+    return DeclineToBind("oneDNN may make a NaN of an infinity, and no tiles do the same");
+  }
+  ASSIGN_OR_RETURN(auto layer, BindBeforeExponential(ops, results, bind));
   if (layer == nullptr) return layer;
-  return with_lines(KeepNan(std::move(layer), std::move(watched), ops.steps[clamp].activation,
-                            p.output.num_elements(), dtype,
-                            [bind, before = StepsBefore(ops, clamp)] { return bind(before); }));
+  std::vector<nn::WidenedInput> wide = {{0, x.shape.num_elements()}};
+  if (operands.addend >= 0) wide.push_back({operands.addend, results});
+  const auto in_floats = [this, p, filter = *w.constant, factors, operands, ops, wide, results,
+                          kept]() -> StatusOr<std::unique_ptr<BoundKernel>> {
+    ASSIGN_OR_RETURN(const Tensor floats, wide_filter_.Get(filter, true, HeapAllocator()));
+    ASSIGN_OR_RETURN(auto own,
+                     tiled_.Bind(p, floats, factors, operands.bias, operands.addend, ops));
+    return own == nullptr ? nullptr : nn::ViaFloats(std::move(own), wide, results);
+  };
+  return WhileModest(std::move(layer), std::move(watched), in_floats);
 }
 
 Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {

@@ -12,6 +12,29 @@ namespace {
 
 constexpr int64_t kModestGrain = 1 << 16;
 
+bool AreModest(std::span<const WatchedInput> watched, const void* const* inputs) {
+  return std::ranges::all_of(watched, [&](const WatchedInput& w) {
+    return nn::AllModest(inputs[w.input], w.elements, w.dtype);
+  });
+}
+
+class ModestLayer final : public BoundKernel {
+ public:
+  ModestLayer(std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched,
+              MakeBound instead)
+      : layer_(std::move(layer)), watched_(std::move(watched)), instead_(std::move(instead)) {}
+  Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
+    if (AreModest(watched_, inputs)) return layer_->Run(inputs, outputs, scratch);
+    return RunInstead(instead_, "a layer has no form for infinities", inputs, outputs);
+  }
+  size_t scratch_bytes() const override { return layer_->scratch_bytes(); }
+
+ private:
+  const std::unique_ptr<BoundKernel> layer_;
+  const std::vector<WatchedInput> watched_;
+  const MakeBound instead_;
+};
+
 class NanKeeper final : public BoundKernel {
  public:
   NanKeeper(std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched, Activation clamp,
@@ -24,10 +47,7 @@ class NanKeeper final : public BoundKernel {
         unclamped_(std::move(unclamped)) {}
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
-    const bool modest = std::ranges::all_of(watched_, [&](const WatchedInput& w) {
-      return nn::AllModest(inputs[w.input], w.elements, w.dtype);
-    });
-    if (modest) return layer_->Run(inputs, outputs, scratch);
+    if (AreModest(watched_, inputs)) return layer_->Run(inputs, outputs, scratch);
     RETURN_IF_ERROR(
         RunInstead(unclamped_, "a layer has no form without its activation", inputs, outputs));
     ParallelFor(results_, kModestGrain, [&](int64_t begin, int64_t end) {
@@ -104,6 +124,11 @@ size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w,
                    nn::AllModest(factors.data(), static_cast<int64_t>(factors.size())) &&
                    std::ranges::all_of(args, [&](const Tensor* t) { return modest(*t); });
   return all ? ops.steps.size() : clamp;
+}
+
+std::unique_ptr<BoundKernel> WhileModest(std::unique_ptr<BoundKernel> layer,
+                                         std::vector<WatchedInput> watched, MakeBound instead) {
+  return std::make_unique<ModestLayer>(std::move(layer), std::move(watched), std::move(instead));
 }
 
 std::unique_ptr<BoundKernel> KeepNan(std::unique_ptr<BoundKernel> layer,

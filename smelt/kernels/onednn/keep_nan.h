@@ -51,6 +51,11 @@ struct WatchedInput {
   Dtype dtype;  // float or bfloat16
 };
 
+// `layer` where all watched inputs are modest, else what `instead` makes, which is called by runs,
+// any number at once.
+std::unique_ptr<BoundKernel> WhileModest(std::unique_ptr<BoundKernel> layer,
+                                         std::vector<WatchedInput> watched, MakeBound instead);
+
 // `layer`, whose last step is `clamp`; where a watched input is not modest, what `unclamped` makes,
 // which lacks that step, and the clamp itself of the `results` values of `dtype`, as what is
 // watched. `unclamped` is called by runs, any number at once.
