@@ -73,10 +73,11 @@ class Bench {
   }
 
  private:
-  Status Ask(StepStats* stats) {
+  Status Ask(StepStats* stats) { return Ask(sample_.inputs, stats); }
+  Status Ask(const NamedTensors& inputs, StepStats* stats) {
     RunOptions options;
     options.stats = stats;
-    return sample_.model->RunSignature(flags_.sample.signature, sample_.inputs, options).status();
+    return sample_.model->RunSignature(flags_.sample.signature, inputs, options).status();
   }
 
   // One request after the other.
@@ -93,6 +94,13 @@ class Bench {
     return latency;
   }
 
+  Status CopyInputs(NamedTensors* copies) {
+    for (const auto& [key, tensor] : sample_.inputs) {
+      ASSIGN_OR_RETURN((*copies)[key], tensor.Clone());
+    }
+    return OkStatus();
+  }
+
   // Clients that each send the next request when theirs is answered. RESOURCE_EXHAUSTED when the
   // system gives too few threads.
   StatusOr<Latency> Together() {
@@ -105,10 +113,12 @@ class Bench {
     for (int c = 0; c < flags_.clients && failed.ok(); ++c) {
       auto client = StartThread([&] {
         std::vector<double> own;
-        Status status;
+        // As requests of clients are, each has bytes of its own.
+        NamedTensors inputs;
+        Status status = CopyInputs(&inputs);
         while (status.ok() && !over.load(std::memory_order_relaxed)) {
           const Moment start = Now();
-          status = Ask(nullptr);
+          status = Ask(inputs, nullptr);
           own.push_back(SecondsSince(start) * 1e3);
         }
         absl::MutexLock lock(&mutex);

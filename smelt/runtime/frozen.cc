@@ -18,18 +18,42 @@ bool FrozenExecutable::Build::current() const {
   return true;
 }
 
-StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Get() {
+StatusOr<FrozenExecutable::Use> FrozenExecutable::Get() {
+  if (auto resting = references_.Take()) {
+    if (resting->build->current()) return Use(this, std::move(resting));
+  }
   absl::MutexLock lock(&mutex_);
-  if (build_ && build_->current()) return build_;
+  const auto use = [&] {
+    mutex_.AssertHeld();
+    return Use(this, std::make_unique<Reference>(
+                         Reference{build_, builds_.load(std::memory_order_relaxed)}));
+  };
+  if (build_ && build_->current()) return use();
   if (build_) {
     for (const auto& [variable, version] : build_->frozen) {
       if (variable->version() != version) ++changes_[variable.get()];
     }
     // Given up before the next is made, so that a core need not hold the weights of both.
+    builds_.fetch_add(1);
     build_ = nullptr;
+    while (references_.Take() != nullptr) {
+    }
   }
   ASSIGN_OR_RETURN(build_, Make());
-  return build_;
+  return use();
+}
+
+void FrozenExecutable::Rest(std::unique_ptr<Reference> reference) {
+  const int64_t number = reference->number;
+  if (number != builds_.load()) return;
+  references_.Rest(std::move(reference));
+  // Where the build was given up meanwhile, what rests may have come too late to be taken.
+  if (number == builds_.load()) return;
+  std::vector<std::unique_ptr<Reference>> current;
+  while (auto late = references_.Take()) {
+    if (late->number == builds_.load()) current.push_back(std::move(late));
+  }
+  for (auto& reference_of_now : current) Rest(std::move(reference_of_now));
 }
 
 StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Make() {

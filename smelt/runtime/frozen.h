@@ -2,12 +2,14 @@
 #ifndef SMELT_RUNTIME_FROZEN_H_
 #define SMELT_RUNTIME_FROZEN_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "smelt/base/resting.h"
 #include "smelt/kernels/resource_manager.h"
 #include "smelt/optimize/pipeline.h"
 #include "smelt/runtime/executable.h"
@@ -35,7 +37,7 @@ class FrozenExecutable {
     // Called on the graph before the passes, unless empty; its error is that of Get.
     std::function<Status(const Graph&)> check;
   };
-  // What Get hands out. One that was replaced lives until the last request that runs it is done;
+  // What Use refers to. One that was replaced lives until the last request that runs it is done;
   // until then its memory stays booked beside that of its successor.
   struct Build {
     std::unique_ptr<Executable> executable;
@@ -47,9 +49,36 @@ class FrozenExecutable {
   };
   explicit FrozenExecutable(Recipe recipe) : recipe_(std::move(recipe)) {}
 
-  // Never nullptr. Errors of the recipe, Verify, the passes and Executable::Make. Other callers
-  // wait while one makes it.
-  StatusOr<std::shared_ptr<const Build>> Get();
+ private:
+  // A reference to the current build, kept for later requests: they write to no number that others
+  // read or write.
+  struct Reference {
+    std::shared_ptr<const Build> build;
+    int64_t number;  // builds_ when it was made
+  };
+
+ public:
+  // A build that a request runs. Moved, not copied; does not outlive the executable.
+  class Use {
+   public:
+    Use(Use&&) = default;
+    Use& operator=(Use&&) = delete;
+    ~Use() {
+      if (reference_ != nullptr) of_->Rest(std::move(reference_));
+    }
+    const Build* operator->() const { return reference_->build.get(); }
+    const Build& operator*() const { return *reference_->build; }
+
+   private:
+    friend class FrozenExecutable;
+    Use(FrozenExecutable* of, std::unique_ptr<Reference> reference)
+        : of_(of), reference_(std::move(reference)) {}
+    FrozenExecutable* of_;
+    std::unique_ptr<Reference> reference_;
+  };
+  // Errors of the recipe, Verify, the passes and Executable::Make. Other callers wait while one
+  // makes it.
+  StatusOr<Use> Get();
   // Executable::ProgramsText of what was built; empty: nothing was.
   std::string ProgramsText(bool reasons) {
     absl::MutexLock lock(&mutex_);
@@ -62,8 +91,11 @@ class FrozenExecutable {
 
  private:
   StatusOr<std::shared_ptr<const Build>> Make() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Rest(std::unique_ptr<Reference> reference);
 
   const Recipe recipe_;
+  Resting<Reference> references_;
+  std::atomic<int64_t> builds_{0};  // written under mutex_
   absl::Mutex mutex_;
   std::shared_ptr<const Build> build_ ABSL_GUARDED_BY(mutex_);
   // How often an assignment of each variable made a build out of date.

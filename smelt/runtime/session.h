@@ -145,7 +145,6 @@ class Session final : public FunctionRunner {
   std::vector<std::unique_ptr<Device>> cores_;
   std::unique_ptr<CoreThreads> core_threads_;  // of cores_, by index
   std::atomic<int64_t> split_runs_{0};
-  std::atomic<int64_t> next_step_{1};
   std::atomic<uint64_t> next_core_{0};  // spreads calls without a device ordinal
 
   absl::Mutex mutex_;

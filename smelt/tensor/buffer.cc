@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "smelt/base/resting.h"
 
 namespace smelt {
 namespace {
@@ -201,15 +203,15 @@ size_t PoolClassBytes(int c) {
   return units * kAlignment;
 }
 
-class Pool;
+class PoolShelf;
 
 class PoolBuffer final : public Buffer {
  public:
   PoolBuffer(void* data, size_t size, int cls) : Buffer(data, size), cls_(cls) {}
   ~PoolBuffer() override { GiveBytes(data_, size_); }
-  void Attach(std::shared_ptr<Pool> pool, int64_t metered) {
+  void Attach(std::shared_ptr<PoolShelf> shelf, int64_t metered) {
     ResetRefs();
-    pool_ = std::move(pool);
+    shelf_ = std::move(shelf);
     metered_ = metered;
   }
   int cls() const { return cls_; }
@@ -219,60 +221,41 @@ class PoolBuffer final : public Buffer {
   void Destroy() override;
   int cls_;
   int64_t metered_ = 0;
-  std::shared_ptr<Pool> pool_;
+  std::shared_ptr<PoolShelf> shelf_;
 };
 
-class Pool final : public Allocator, public std::enable_shared_from_this<Pool> {
+// Free buffers of a pool that the threads of one seat (base/resting.h) took: a buffer comes back
+// where it was taken, so that threads of other seats write to other cache lines. Outlives its pool
+// while buffers are in use.
+class alignas(64) PoolShelf final : public std::enable_shared_from_this<PoolShelf> {
  public:
-  explicit Pool(std::shared_ptr<MemoryMeter> meter) : meter_(std::move(meter)) {}
-  ~Pool() override {
-    for (auto& list : free_) {
-      for (PoolBuffer* b : list) Delete(b);
-    }
+  explicit PoolShelf(std::shared_ptr<MemoryMeter> meter) : meter_(std::move(meter)) {}
+  ~PoolShelf() {
+    absl::MutexLock hold(&mutex_);
+    DeleteAll();
   }
-  StatusOr<BufferRef> Allocate(size_t size) override {
-    const int c = PoolClass(size);
-    if (c >= kPoolClasses) return ResourceExhausted("OOM when allocating ", size, " bytes");
-    const auto metered = static_cast<int64_t>(size);
-    if (meter_) RETURN_IF_ERROR(meter_->Take(metered));
-    auto b = Find(c);
-    if (!b.ok()) {
-      if (meter_) meter_->Give(metered);
-      return b.status();
-    }
-    (*b)->Attach(shared_from_this(), metered);
-    return BufferRef(*b);
+  // nullptr: there is none of the class.
+  PoolBuffer* Take(int c) {
+    absl::MutexLock hold(&mutex_);
+    if (free_[c].empty()) return nullptr;
+    PoolBuffer* b = free_[c].back();
+    free_[c].pop_back();
+    return b;
   }
   void Return(PoolBuffer* b) {
     if (meter_) meter_->Give(b->metered());
     absl::MutexLock hold(&mutex_);
     free_[b->cls()].push_back(b);
   }
-
- private:
-  StatusOr<PoolBuffer*> Find(int c) {
-    {
-      absl::MutexLock hold(&mutex_);
-      if (!free_[c].empty()) {
-        PoolBuffer* b = free_[c].back();
-        free_[c].pop_back();
-        return b;
-      }
-    }
-    const size_t bytes = PoolClassBytes(c);
-    auto p = TakeMostlyLargePages(bytes);
-    if (!p.ok()) {
-      Trim();
-      p = TakeMostlyLargePages(bytes);
-    }
-    if (!p.ok()) return p.status();
-    return new PoolBuffer(*p, bytes, c);
-  }
-  static void Delete(PoolBuffer* b) { delete b; }
   void Trim() {
     absl::MutexLock hold(&mutex_);
+    DeleteAll();
+  }
+
+ private:
+  void DeleteAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (auto& list : free_) {
-      for (PoolBuffer* b : list) Delete(b);
+      for (PoolBuffer* b : list) delete b;
       list.clear();
     }
   }
@@ -282,11 +265,51 @@ class Pool final : public Allocator, public std::enable_shared_from_this<Pool> {
   std::vector<PoolBuffer*> free_[kPoolClasses] ABSL_GUARDED_BY(mutex_);
 };
 
+class Pool final : public Allocator {
+ public:
+  explicit Pool(std::shared_ptr<MemoryMeter> meter) : meter_(std::move(meter)) {
+    for (auto& shelf : shelves_) shelf = std::make_shared<PoolShelf>(meter_);
+  }
+  StatusOr<BufferRef> Allocate(size_t size) override {
+    const int c = PoolClass(size);
+    if (c >= kPoolClasses) return ResourceExhausted("OOM when allocating ", size, " bytes");
+    const auto metered = static_cast<int64_t>(size);
+    if (meter_) RETURN_IF_ERROR(meter_->Take(metered));
+    const size_t seat = OwnSeat();
+    auto b = Find(c, seat);
+    if (!b.ok()) {
+      if (meter_) meter_->Give(metered);
+      return b.status();
+    }
+    (*b)->Attach(shelves_[seat % kShelves], metered);
+    return BufferRef(*b);
+  }
+
+ private:
+  StatusOr<PoolBuffer*> Find(int c, size_t seat) {
+    for (size_t i = 0; i < kShelves; ++i) {
+      if (PoolBuffer* b = shelves_[(seat + i) % kShelves]->Take(c)) return b;
+    }
+    const size_t bytes = PoolClassBytes(c);
+    auto p = TakeMostlyLargePages(bytes);
+    if (!p.ok()) {
+      for (auto& shelf : shelves_) shelf->Trim();
+      p = TakeMostlyLargePages(bytes);
+    }
+    if (!p.ok()) return p.status();
+    return new PoolBuffer(*p, bytes, c);
+  }
+
+  static constexpr size_t kShelves = 8;
+  const std::shared_ptr<MemoryMeter> meter_;
+  std::array<std::shared_ptr<PoolShelf>, kShelves> shelves_;
+};
+
 void PoolBuffer::Destroy() {
-  // This may be the last reference to the pool, which then frees the buffer: no member may be
+  // This may be the last reference to the shelf, which then frees the buffer: no member may be
   // touched after Return.
-  std::shared_ptr<Pool> pool = std::move(pool_);
-  pool->Return(this);
+  std::shared_ptr<PoolShelf> shelf = std::move(shelf_);
+  shelf->Return(this);
 }
 
 }  // namespace
