@@ -12,11 +12,23 @@
 namespace smelt {
 
 // The seat that the calling thread looks at first, counted through all threads.
-inline size_t OwnSeat() {
+inline size_t& OwnSeat() {
   static std::atomic<size_t> threads{0};
-  thread_local const size_t own = threads.fetch_add(1, std::memory_order_relaxed);
+  thread_local size_t own = threads.fetch_add(1, std::memory_order_relaxed);
   return own;
 }
+
+// Another one, while it lives: of threads that take turns, one finds what the other left.
+class ScopedSeat {
+ public:
+  explicit ScopedSeat(size_t seat) : before_(std::exchange(OwnSeat(), seat)) {}
+  ScopedSeat(const ScopedSeat&) = delete;
+  ScopedSeat& operator=(const ScopedSeat&) = delete;
+  ~ScopedSeat() { OwnSeat() = before_; }
+
+ private:
+  const size_t before_;
+};
 
 // Thread safe but for the destructor.
 template <typename T>

@@ -200,6 +200,11 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
       item.state = *std::move(state);
     }
   }
+  waits_for_nobody_ = std::ranges::all_of(items_, [&](const Item& item) {
+    const Node& n = *item.node;
+    return item.compiled != nullptr ||
+           !(HasEffect(n) || n.Is(kNeverFolded) || CallsFunctions(*graph_->library(), n));
+  });
   absl::flat_hash_set<int64_t> given;
   for (Node* n : order) {
     if (!n->Is("_Retval")) continue;

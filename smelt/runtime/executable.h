@@ -47,6 +47,9 @@ class Executable {
   // no more, and what runs node by node.
   std::string ProgramsText(bool reasons) const;
   void VisitPrograms(ProgramVisitor visit) const;
+  // Does a run wait for nothing that another run does? Only compiled regions and nodes without
+  // effects are known not to.
+  bool waits_for_nobody() const { return waits_for_nobody_; }
   // Bytes of constants that the executable holds.
   int64_t constant_bytes() const { return constant_bytes_; }
 
@@ -83,7 +86,8 @@ class Executable {
 
   std::unique_ptr<Graph> graph_;
   std::string function_;
-  bool compiles_ = false;    // regions were looked for
+  bool compiles_ = false;  // regions were looked for
+  bool waits_for_nobody_ = false;
   std::vector<Item> items_;  // in running order; _Arg, _Retval and constants are not among them
   std::vector<Input> inputs_;
   std::vector<Tensor> constants_;

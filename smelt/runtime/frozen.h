@@ -14,6 +14,7 @@
 #include "smelt/optimize/pipeline.h"
 #include "smelt/runtime/executable.h"
 #include "smelt/runtime/tpu_program.h"
+#include "smelt/runtime/turnstile.h"
 
 namespace smelt {
 
@@ -46,6 +47,7 @@ class FrozenExecutable {
     std::vector<std::pair<std::shared_ptr<Variable>, int64_t>> frozen;
     // None of them has been assigned since.
     bool current() const;
+    mutable RunTime run_time;  // of the executable
   };
   explicit FrozenExecutable(Recipe recipe) : recipe_(std::move(recipe)) {}
 

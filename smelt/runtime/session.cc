@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/time/clock.h"
@@ -14,6 +15,7 @@
 #include "smelt/runtime/callable_graph.h"
 #include "smelt/runtime/frozen.h"
 #include "smelt/runtime/tpu_program.h"
+#include "smelt/runtime/turnstile.h"
 
 namespace smelt {
 namespace {
@@ -21,6 +23,9 @@ namespace {
 // Functions that call functions deeper than this are taken to call themselves without end.
 constexpr int kMaxCallDepth = 128;
 constexpr size_t kMaxSpecializations = 8;
+// From so many nanoseconds on a run goes through the turnstile. Shorter ones lose more by waking
+// each other than the system's slices of 4 ms cost them.
+constexpr int64_t kLongRun = 8'000'000;
 
 // Of the process. Each thread takes many at once, so that clients seldom meet at the counter.
 int64_t NextStep() {
@@ -143,6 +148,15 @@ void Session::FillStep(Step& step, ResourceManager* step_resources,
   step.files = &options_.files;
 }
 
+static Status RunTimed(const FrozenExecutable::Build& build, std::span<Tensor> args,
+                       std::vector<Tensor>* results, Step& step) {
+  if (!RunTime::Samples(step.id)) return build.executable->Run(args, results, step);
+  const int64_t begin = absl::GetCurrentTimeNanos();
+  Status status = build.executable->Run(args, results, step);
+  if (status.ok()) build.run_time.Note(absl::GetCurrentTimeNanos() - begin);
+  return status;
+}
+
 Status Session::RunCallable(Callable& callable, std::vector<Tensor> args,
                             std::vector<Tensor>* results, const RunOptions& options) {
   return OrOutOfMemory([&] { return RunPrepared(callable, std::move(args), results, options); });
@@ -175,7 +189,13 @@ Status Session::RunPrepared(Callable& callable, std::vector<Tensor> args,
   }
   FillStep(step, &step_resources, cancellation);
   step.stats = options.stats;
-  return executable.Run(std::span<Tensor>(args), results, step);
+  if (build->run_time.nanoseconds() < kLongRun || !executable.waits_for_nobody()) {
+    return RunTimed(*build, std::span<Tensor>(args), results, step);
+  }
+  ASSIGN_OR_RETURN(const int lane, Turnstile::OfProcess().Enter(cancellation));
+  const absl::Cleanup leave = [lane] { Turnstile::OfProcess().Leave(lane); };
+  const ScopedSeat seat(static_cast<size_t>(lane));
+  return RunTimed(*build, std::span<Tensor>(args), results, step);
 }
 
 StatusOr<std::vector<Tensor>> Session::Run(const std::vector<std::pair<std::string, Tensor>>& feeds,
