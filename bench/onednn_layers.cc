@@ -8,7 +8,6 @@
 // What cannot be made answers "refused". Time is the thread's where there is one: others take turns
 // on its core.
 #include <dnnl.h>
-#include <omp.h>
 #include <time.h>
 
 #include <algorithm>
@@ -22,6 +21,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+extern "C" int omp_get_max_threads();  // <omp.h> is each compiler's own
 
 namespace {
 
