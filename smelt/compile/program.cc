@@ -16,9 +16,12 @@ namespace {
 
 void* Behind(void* at, int64_t bytes) { return static_cast<char*>(at) + bytes; }
 
-// The value that lies `within` bytes behind the beginning of t.
+// The value that lies `within` bytes behind the beginning of t, whose type may be another: what is
+// written in place need not have the type of what was read.
 Tensor PartOf(const Tensor& t, const PlanValue& value, int64_t within) {
-  if (value.bytes() == static_cast<int64_t>(t.bytes())) return t.WithShape(value.shape);
+  if (value.dtype == t.dtype() && value.bytes() == static_cast<int64_t>(t.bytes())) {
+    return t.WithShape(value.shape);
+  }
   const BufferRef& buffer = t.buffer();
   const auto* begin = static_cast<const char*>(t.raw());
   return {value.dtype, value.shape, buffer,

@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/elementwise/elementwise.h"
 
 namespace smelt {
@@ -283,7 +285,10 @@ int MantissaBits(Dtype t) {
   }
 }
 
-struct CastState final : KernelState {
+struct CastState final : TiledState {
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+  std::optional<TileOp> tile_op() const override;
+
   Dtype from = Dtype::kInvalid, to = Dtype::kInvalid;
   CastFn widen = nullptr, convert = nullptr, narrow = nullptr;  // nullptr: nothing to do
   uint8_t in_size = 0, out_size = 0;
@@ -389,6 +394,16 @@ void CastRange(const CastState& s, const char* x, char* y, int64_t n) {
   }
 }
 
+// y may be x where elements are as large.
+void CastAll(const CastState& s, const void* in, void* out, int64_t n) {
+  const char* x = static_cast<const char*>(in);
+  char* y = static_cast<char*>(out);
+  if (n <= kCastGrain) return CastRange(s, x, y, n);
+  ParallelFor(n, kCastGrain, [&](int64_t begin, int64_t end) {
+    CastRange(s, x + begin * s.in_size, y + begin * s.out_size, end - begin);
+  });
+}
+
 Status RunCast(OpContext& ctx) {
   const auto& s = ctx.state<CastState>();
   if (s.same) {
@@ -400,35 +415,56 @@ Status RunCast(OpContext& ctx) {
   }
   const Tensor& in = ctx.input(0);
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
-  const char* x = static_cast<const char*>(in.raw());
-  char* y = static_cast<char*>(out->raw());
-  ParallelFor(in.num_elements(), kCastGrain, [&](int64_t begin, int64_t end) {
-    CastRange(s, x + begin * s.in_size, y + begin * s.out_size, end - begin);
-  });
+  CastAll(s, in.raw(), out->raw(), in.num_elements());
   return OkStatus();
 }
 
-Status RunBitcast(OpContext& ctx) {
-  const Tensor& in = ctx.input(0);
-  const Dtype to = ctx.output_type(0);
-  const auto from_size = static_cast<int64_t>(DtypeSize(in.dtype()));
+StatusOr<std::unique_ptr<BoundKernel>> CastState::Bind(const BindContext& context) {
+  if (same && IsPod(from)) return BindWhole(0, context.outputs[0]);
+  if (in_size == 0) return nullptr;  // the run says why
+  const auto run = [this, n = context.inputs[0].shape.num_elements()](
+                       const void* const* inputs, void* const* outputs, void* /*scratch*/) {
+    CastAll(*this, inputs[0], outputs[0], n);
+  };
+  if (in_size == out_size) return BindCall(run, {0});
+  return BindCall(run);
+}
+
+std::optional<TileOp> CastState::tile_op() const {
+  const int steps = (widen != nullptr) + (convert != nullptr) + (narrow != nullptr);
+  if (steps != 1 || clear_bits != 0 || in_size == 0) return std::nullopt;
+  TileOp op;
+  op.convert = widen ? widen : convert ? convert : narrow;
+  op.grain = kCastGrain;
+  return op;
+}
+
+// The shape of `from`'s bytes as elements of type `to`.
+StatusOr<Shape> BitcastShape(const Shape& from, Dtype from_type, Dtype to) {
+  const auto from_size = static_cast<int64_t>(DtypeSize(from_type));
   const auto to_size = static_cast<int64_t>(DtypeSize(to));
-  if (from_size == 0 || to_size == 0 || !IsPod(to) || !IsPod(in.dtype())) {
-    return InvalidArgument("Bitcast does not take ", DtypeName(in.dtype()), " to ", DtypeName(to));
+  if (from_size == 0 || to_size == 0 || !IsPod(to) || !IsPod(from_type)) {
+    return InvalidArgument("Bitcast does not take ", DtypeName(from_type), " to ", DtypeName(to));
   }
-  Shape shape = in.shape();
+  Shape shape = from;
   if (from_size > to_size) {
     shape.Add(from_size / to_size);
   } else if (from_size < to_size) {
     const int64_t ratio = to_size / from_size;
     if (shape.rank() == 0 || shape.back() != ratio) {
-      return InvalidArgument("Cannot bitcast from ", static_cast<int>(in.dtype()), " to ",
+      return InvalidArgument("Cannot bitcast from ", static_cast<int>(from_type), " to ",
                              static_cast<int>(to));
     }
     shape.Remove(shape.rank() - 1);
   }
-  ASSIGN_OR_RETURN(shape, Shape::Make(shape.dims()));
-  if (from_size == to_size) {
+  return Shape::Make(shape.dims());
+}
+
+Status RunBitcast(OpContext& ctx) {
+  const Tensor& in = ctx.input(0);
+  const Dtype to = ctx.output_type(0);
+  ASSIGN_OR_RETURN(const Shape shape, BitcastShape(in.shape(), in.dtype(), to));
+  if (DtypeSize(in.dtype()) == DtypeSize(to)) {
     ctx.set_output(0, ctx.TakeInput(0).WithDtype(to));
     return OkStatus();
   }
@@ -437,9 +473,16 @@ Status RunBitcast(OpContext& ctx) {
   return OkStatus();
 }
 
+StatusOr<std::unique_ptr<BoundKernel>> BindBitcast(const IntAttrs&, const BindContext& context) {
+  const BoundTensor &in = context.inputs[0], &out = context.outputs[0];
+  const auto shape = BitcastShape(in.shape, in.dtype, out.dtype);
+  if (!shape.ok() || !Fits(context, 1, *shape)) return nullptr;  // the run says why
+  return BindWhole(0, out);
+}
+
 constexpr Kernel kCastTable[] = {
     {"Cast", "", kAnyType, "isa:cast", RunCast, PrepareCast},
-    {"Bitcast", "", kAnyType, "reference:bitcast", RunBitcast},
+    {"Bitcast", "", kAnyType, "reference:bitcast", RunBitcast, PrepareBinding<BindBitcast>},
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ constexpr int64_t kLeastRow = 16;
 // A step as it runs. Slots are addresses of a tile: operands, then tiles, then outputs.
 struct ChainCode {
   TileOp::Kind kind;
+  IsaConvertFn convert;
   IsaUnaryFn f32;
   UnaryFn unary;
   IsaBinaryFn binary;
@@ -37,7 +38,9 @@ struct ChainCode {
     char* out = slots[to];
     switch (kind) {
       case TileOp::Kind::kUnary:
-        if (f32 != nullptr) {
+        if (convert != nullptr) {
+          convert(slots[from[0]], out, n);
+        } else if (f32 != nullptr) {
           f32(reinterpret_cast<const float*>(slots[from[0]]), reinterpret_cast<float*>(out), n,
               alpha);
         } else {
@@ -195,6 +198,7 @@ class BoundChain final : public BoundKernel {
     for (size_t s = 0; s < chain.steps.size(); ++s) {
       const Chain::Step& step = chain.steps[s];
       ChainCode code{step.op.kind,
+                     step.op.convert,
                      step.op.f32,
                      step.op.unary,
                      nullptr,

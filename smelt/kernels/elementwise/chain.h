@@ -28,7 +28,9 @@ struct TileOp {
   using SelectFn = void (*)(const bool* c, int64_t c_step, const void* a, int64_t a_step,
                             const void* b, int64_t b_step, void* out, int64_t n);
   Kind kind = Kind::kUnary;
-  IsaUnaryFn f32 = nullptr;  // goes before `unary`
+  // Of an op of one operand one of these: the first that is there.
+  IsaConvertFn convert = nullptr;
+  IsaUnaryFn f32 = nullptr;
   UnaryFn unary = nullptr;
   float alpha = 0;
   IsaBinaryLoops binary;  // those that are nullptr the op lacks
