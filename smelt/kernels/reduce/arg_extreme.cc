@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
 
@@ -142,6 +144,8 @@ ArgLoop ArgLoopOf(Dtype t) {
 }
 
 struct ArgState final : KernelState {
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+
   ArgLoop loop = nullptr;
   ArgStore store = nullptr;
 };
@@ -173,10 +177,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareArg(const Node& node) {
   return state;
 }
 
-Status RunArg(OpContext& ctx) {
-  const ArgState& state = ctx.state<ArgState>();
-  const Tensor& in = ctx.input(0);
-  const Tensor& dimension = ctx.input(1);
+// The reduced dimension of an input of this shape.
+StatusOr<int> ArgAxis(const Shape& in, const Tensor& dimension) {
   if (dimension.rank() != 0) {
     return InvalidArgument("dim must be a scalar, but received tensor of shape: ",
                            dimension.shape().ToString());
@@ -190,16 +192,46 @@ Status RunArg(OpContext& ctx) {
                            dim);
   }
   const int axis = static_cast<int>(dim < 0 ? dim + rank : dim);
-  if (in.dim(axis) == 0) {
-    return InvalidArgument("Reduction axis ", dim, " is empty in shape ", in.shape().ToString());
+  if (in[axis] == 0) {
+    return InvalidArgument("Reduction axis ", dim, " is empty in shape ", in.ToString());
   }
-  Shape out_shape = in.shape();
-  out_shape.Remove(axis);
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, out_shape));
+  return axis;
+}
+
+// Shape [outer, n, inner] -> [outer, inner].
+struct ArgPlan {
+  ArgPlan(const Shape& in, int axis)
+      : outer(in.Product(0, axis)), n(in[axis]), inner(in.Product(axis + 1, in.rank())), out(in) {
+    out.Remove(axis);
+  }
+  int64_t outer, n, inner;
+  Shape out;
+};
+
+Status RunArg(OpContext& ctx) {
+  const ArgState& state = ctx.state<ArgState>();
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(const int axis, ArgAxis(in.shape(), ctx.input(1)));
+  const ArgPlan plan(in.shape(), axis);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, plan.out));
   if (out->num_elements() == 0) return OkStatus();
-  state.loop(in.raw(), in.shape().Product(0, axis), in.dim(axis),
-             in.shape().Product(axis + 1, rank), out->raw(), state.store);
+  state.loop(in.raw(), plan.outer, plan.n, plan.inner, out->raw(), state.store);
   return OkStatus();
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> ArgState::Bind(const BindContext& context) {
+  const Shape& in = context.inputs[0].shape;
+  if (context.inputs[1].constant == nullptr || in.num_elements() == 0) {
+    return DeclineToBind("the dimension is no constant, or the input is empty");
+  }
+  const auto axis = ArgAxis(in, *context.inputs[1].constant);
+  if (!axis.ok()) return nullptr;  // the run says why
+  const ArgPlan plan(in, *axis);
+  if (!Fits(context, 2, plan.out)) return nullptr;
+  return BindCall([loop = loop, store = store, outer = plan.outer, n = plan.n, inner = plan.inner](
+                      const void* const* inputs, void* const* outputs, void* /*scratch*/) {
+    loop(inputs[0], outer, n, inner, outputs[0], store);
+  });
 }
 
 constexpr Kernel kArgExtremeTable[] = {
