@@ -3,6 +3,7 @@
 #include <complex>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/isa/bfloat16.h"
 
@@ -69,6 +70,7 @@ struct BiasState final : TiledState {
   int64_t size = 0;
   bool channels_first = false;
 
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
   std::optional<TileOp> tile_op() const override {
     if (channels_first || add.vs == nullptr) return std::nullopt;
     TileOp op;
@@ -96,51 +98,75 @@ StatusOr<std::unique_ptr<KernelState>> PrepareBias(const Node& node) {
   return s;
 }
 
+// Values [outer, channels, inner], to which a bias of `channels` is added.
+struct BiasPlan {
+  int64_t outer, channels, inner;
+};
+StatusOr<BiasPlan> PlanBias(const BiasState& s, const Shape& value, const Shape& bias) {
+  if (value.rank() < 2) {
+    return InvalidArgument("Input tensor must be at least 2D: ", value.ToString());
+  }
+  if (bias.rank() != 1) return InvalidArgument("Biases must be 1D: ", bias.ToString());
+  const int axis = s.channels_first ? 1 : value.rank() - 1;
+  if (bias[0] != value[axis]) {
+    return InvalidArgument(
+        "Must provide as many biases as the last dimension of the input tensor: ", bias.ToString(),
+        " vs. ", value.ToString());
+  }
+  return BiasPlan{value.Product(0, axis), value[axis], value.Product(axis + 1, value.rank())};
+}
+
+// y may be x. REQUIRES: there are elements.
+void ComputeBias(const BiasState& s, const BiasPlan& p, const char* x, const char* b, char* y) {
+  const int64_t size = s.size;
+  if (p.inner == 1) {
+    ParallelFor(p.outer, std::max<int64_t>(1, kBiasGrain / p.channels),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const int64_t at = i * p.channels * size;
+                    s.add.vv(x + at, b, y + at, p.channels);
+                  }
+                });
+    return;
+  }
+  ParallelFor(p.outer * p.channels, std::max<int64_t>(1, kBiasGrain / p.inner),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const int64_t at = i * p.inner * size;
+                  s.add.vs(x + at, b + i % p.channels * size, y + at, p.inner);
+                }
+              });
+}
+
 Status RunBiasAdd(OpContext& ctx) {
   const auto& s = ctx.state<BiasState>();
   const Tensor& value = ctx.input(0);
   const Tensor& bias = ctx.input(1);
-  const Shape shape = value.shape();
-  if (shape.rank() < 2) {
-    return InvalidArgument("Input tensor must be at least 2D: ", shape.ToString());
-  }
-  if (bias.rank() != 1) return InvalidArgument("Biases must be 1D: ", bias.shape().ToString());
-  const int axis = s.channels_first ? 1 : shape.rank() - 1;
-  const int64_t channels = shape[axis];
-  if (bias.dim(0) != channels) {
-    return InvalidArgument(
-        "Must provide as many biases as the last dimension of the input tensor: ",
-        bias.shape().ToString(), " vs. ", shape.ToString());
-  }
+  ASSIGN_OR_RETURN(const BiasPlan plan, PlanBias(s, value.shape(), bias.shape()));
   const char* x = static_cast<const char*>(value.raw());
   const char* b = static_cast<const char*>(bias.raw());
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, shape));
-  char* y = static_cast<char*>(out->raw());
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, value.shape()));
   if (out->num_elements() == 0) return OkStatus();
-  const int64_t outer = shape.Product(0, axis);
-  const int64_t inner = shape.Product(axis + 1, shape.rank());
-  const int64_t size = s.size;
-  if (inner == 1) {
-    ParallelFor(outer, std::max<int64_t>(1, kBiasGrain / channels),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end; ++i) {
-                    const int64_t at = i * channels * size;
-                    s.add.vv(x + at, b, y + at, channels);
-                  }
-                });
-    return OkStatus();
-  }
-  ParallelFor(outer * channels, std::max<int64_t>(1, kBiasGrain / inner),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) {
-                  const int64_t at = i * inner * size;
-                  s.add.vs(x + at, b + i % channels * size, y + at, inner);
-                }
-              });
+  ComputeBias(s, plan, x, b, static_cast<char*>(out->raw()));
   return OkStatus();
 }
 
+StatusOr<std::unique_ptr<BoundKernel>> BiasState::Bind(const BindContext& context) {
+  const Shape& value = context.inputs[0].shape;
+  const auto plan = PlanBias(*this, value, context.inputs[1].shape);
+  if (!plan.ok() || !Fits(context, 2, value)) return nullptr;  // the run says why
+  if (value.num_elements() == 0) return nullptr;
+  const auto run = [this, plan = *plan](const void* const* inputs, void* const* outputs,
+                                        void* /*scratch*/) {
+    ComputeBias(*this, plan, static_cast<const char*>(inputs[0]),
+                static_cast<const char*>(inputs[1]), static_cast<char*>(outputs[0]));
+  };
+  return BindCall(run, {0});
+}
+
 struct SumState final : KernelState {
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+
   IsaBinaryLoops add;
   int64_t size = 0;
 };
@@ -154,6 +180,23 @@ StatusOr<std::unique_ptr<KernelState>> PrepareAddN(const Node& node) {
                            DtypeName(t));
   }
   return s;
+}
+
+// Of at least two inputs; the result may lie where the first lies.
+void SumAll(const SumState& s, std::span<const void* const> inputs, void* out, int64_t elements) {
+  ParallelFor(elements, kBiasGrain, [&](int64_t begin, int64_t end) {
+    // Blocks that stay in the first-level cache while all inputs pass.
+    constexpr int64_t kBlock = 2048;
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t n = std::min(kBlock, end - i), at = i * s.size;
+      char* y = static_cast<char*>(out) + at;
+      s.add.vv(static_cast<const char*>(inputs[0]) + at, static_cast<const char*>(inputs[1]) + at,
+               y, n);
+      for (size_t k = 2; k < inputs.size(); ++k) {
+        s.add.vv(y, static_cast<const char*>(inputs[k]) + at, y, n);
+      }
+    }
+  });
 }
 
 Status RunAddN(OpContext& ctx) {
@@ -171,22 +214,26 @@ Status RunAddN(OpContext& ctx) {
     ctx.set_output(0, ctx.TakeInput(0));
     return OkStatus();
   }
+  absl::InlinedVector<const void*, 8> inputs;
+  for (int i = 0; i < count; ++i) inputs.push_back(ctx.input(i).raw());
   ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, shape));
-  char* y = static_cast<char*>(out->raw());
-  ParallelFor(shape.num_elements(), kBiasGrain, [&](int64_t begin, int64_t end) {
-    // Blocks that stay in the first-level cache while all inputs pass.
-    constexpr int64_t kBlock = 2048;
-    for (int64_t i = begin; i < end; i += kBlock) {
-      const int64_t n = std::min(kBlock, end - i);
-      const int64_t at = i * s.size;
-      s.add.vv(static_cast<const char*>(ctx.input(0).raw()) + at,
-               static_cast<const char*>(ctx.input(1).raw()) + at, y + at, n);
-      for (int k = 2; k < count; ++k) {
-        s.add.vv(y + at, static_cast<const char*>(ctx.input(k).raw()) + at, y + at, n);
-      }
-    }
-  });
+  SumAll(s, inputs, out->raw(), shape.num_elements());
   return OkStatus();
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> SumState::Bind(const BindContext& context) {
+  const Shape& shape = context.inputs[0].shape;
+  const size_t count = context.inputs.size();
+  if (count < 2 || !Fits(context, count, shape) ||
+      !std::ranges::all_of(context.inputs,
+                           [&](const BoundTensor& t) { return t.shape == shape; })) {
+    return nullptr;  // the run says why
+  }
+  const auto run = [this, count, n = shape.num_elements()](
+                       const void* const* inputs, void* const* outputs, void* /*scratch*/) {
+    SumAll(*this, {inputs, count}, outputs[0], n);
+  };
+  return BindCall(run, {0});
 }
 
 // max(min(x, high), low); a bound that is NaN does not bind, a NaN x stays.
@@ -267,14 +314,42 @@ ClipFn ClipFor(Dtype t) {
   }
 }
 
+struct ClipState final : KernelState {
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+
+  ClipFn fn = nullptr;
+  int64_t size = 0;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareClip(const Node& node) {
+  auto s = std::make_unique<ClipState>();
+  s->fn = ClipFor(node.Type("T"));
+  s->size = static_cast<int64_t>(DtypeSize(node.Type("T")));
+  return s;
+}
+
+// Of n elements; y may be x.
+void ClipAll(const ClipState& s, const void* in, const ClipBounds& bounds, void* out, int64_t n) {
+  const char* x = static_cast<const char*>(in);
+  char* y = static_cast<char*>(out);
+  ParallelFor(n, kBiasGrain, [&](int64_t begin, int64_t end) {
+    ClipBounds part = bounds;
+    part.low += begin * bounds.low_step * s.size;
+    part.high += begin * bounds.high_step * s.size;
+    s.fn(x + begin * s.size, part, y + begin * s.size, end - begin);
+  });
+}
+
+// Is a bound of shape `t` one for all, or one for each of the elements?
+bool ClipFits(const Shape& t, const Shape& in) { return t.rank() == 0 || t == in; }
+
 Status RunClip(OpContext& ctx) {
-  const ClipFn fn = ClipFor(ctx.output_type(0));
-  if (fn == nullptr) return Unimplemented("ClipByValue of ", DtypeName(ctx.output_type(0)));
+  const auto& s = ctx.state<ClipState>();
+  if (s.fn == nullptr) return Unimplemented("ClipByValue of ", DtypeName(ctx.output_type(0)));
   const Tensor& in = ctx.input(0);
   const Tensor& low = ctx.input(1);
   const Tensor& high = ctx.input(2);
-  const auto fits = [&](const Tensor& t) { return t.rank() == 0 || t.shape() == in.shape(); };
-  if (!fits(low) || !fits(high)) {
+  if (!ClipFits(low.shape(), in.shape()) || !ClipFits(high.shape(), in.shape())) {
     return InvalidArgument(
         "clip_value_min and clip_value_max must be either of the same shape as input, or a "
         "scalar. input shape: ",
@@ -283,17 +358,27 @@ Status RunClip(OpContext& ctx) {
   }
   const ClipBounds bounds = {static_cast<const char*>(low.raw()), low.rank() == 0 ? 0 : 1,
                              static_cast<const char*>(high.raw()), high.rank() == 0 ? 0 : 1};
-  const char* x = static_cast<const char*>(in.raw());
+  const void* x = in.raw();
   ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, in.shape()));
-  char* y = static_cast<char*>(out->raw());
-  const auto size = static_cast<int64_t>(DtypeSize(out->dtype()));
-  ParallelFor(in.num_elements(), kBiasGrain, [&](int64_t begin, int64_t end) {
-    ClipBounds part = bounds;
-    part.low += begin * bounds.low_step * size;
-    part.high += begin * bounds.high_step * size;
-    fn(x + begin * size, part, y + begin * size, end - begin);
-  });
+  ClipAll(s, x, bounds, out->raw(), in.num_elements());
   return OkStatus();
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> ClipState::Bind(const BindContext& context) {
+  const Shape& in = context.inputs[0].shape;
+  const Shape &low = context.inputs[1].shape, &high = context.inputs[2].shape;
+  if (fn == nullptr || !Fits(context, 3, in) || !ClipFits(low, in) || !ClipFits(high, in)) {
+    return nullptr;  // the run says why
+  }
+  const auto run = [this, n = in.num_elements(), low_step = low.rank() == 0 ? 0 : 1,
+                    high_step = high.rank() == 0 ? 0 : 1](const void* const* inputs,
+                                                          void* const* outputs, void* /*scratch*/) {
+    ClipAll(*this, inputs[0],
+            {static_cast<const char*>(inputs[1]), low_step, static_cast<const char*>(inputs[2]),
+             high_step},
+            outputs[0], n);
+  };
+  return BindCall(run, {0});
 }
 
 constexpr DtypeSet kClipTypes = kFloatTypes | kHalfTypes | kSignedIntTypes | kComplexTypes |
@@ -303,7 +388,7 @@ constexpr Kernel kBiasTable[] = {
     {"BiasAdd", "T", kNumberTypes, "isa:bias_add", RunBiasAdd, PrepareBias},
     {"AddN", "T", kNumberTypes, "isa:add_n", RunAddN, PrepareAddN},
     {"AccumulateNV2", "T", kNumberTypes, "isa:add_n", RunAddN, PrepareAddN},
-    {"ClipByValue", "T", kClipTypes, "reference:clip_by_value", RunClip},
+    {"ClipByValue", "T", kClipTypes, "reference:clip_by_value", RunClip, PrepareClip},
 };
 
 }  // namespace
