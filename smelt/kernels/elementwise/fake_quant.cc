@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/common/fake_range.h"
 #include "smelt/kernels/elementwise/elementwise.h"
 
@@ -16,31 +17,55 @@ constexpr int64_t kQuantGrain = 1 << 14;
 using quantized::FakeQuantState;
 using quantized::NudgedRange;
 
+template <FakeQuantState::BindFunction kBind>
+StatusOr<std::unique_ptr<KernelState>> PrepareFakeQuant(const Node& node) {
+  ASSIGN_OR_RETURN(auto state, quantized::ReadFakeQuant(node));
+  static_cast<FakeQuantState&>(*state).bind = kBind;
+  return state;
+}
+
 NudgedRange Nudge(const FakeQuantState& s, float min, float max) {
   return quantized::Nudge(s.quant_min, s.quant_max, min, max);
+}
+
+// y may be x.
+void FakeQuantArgs(const NudgedRange& r, const float* x, float* y, int64_t n) {
+  ParallelFor(n, kQuantGrain, [&](int64_t begin, int64_t end) {
+    Isa().fake_quant(x + begin, y + begin, end - begin, r.lo, r.hi, r.scale, r.inv_scale, r.zero);
+  });
 }
 
 Status RunFakeQuantArgs(OpContext& ctx) {
   const auto& s = ctx.state<FakeQuantState>();
   const Tensor& in = ctx.input(0);
-  const NudgedRange r = Nudge(s, s.min, s.max);
   const float* x = in.data<float>();
   ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, in.shape()));
-  float* y = out->data<float>();
-  ParallelFor(in.num_elements(), kQuantGrain, [&](int64_t begin, int64_t end) {
-    Isa().fake_quant(x + begin, y + begin, end - begin, r.lo, r.hi, r.scale, r.inv_scale, r.zero);
-  });
+  FakeQuantArgs(Nudge(s, s.min, s.max), x, out->data<float>(), in.num_elements());
   return OkStatus();
 }
 
-void FakeQuantRange(const FakeQuantState& s, float min, float max, const float* x, float* y,
-                    int64_t n) {
+StatusOr<std::unique_ptr<BoundKernel>> BindFakeQuantArgs(const FakeQuantState& s,
+                                                         const BindContext& context) {
+  const Shape& in = context.inputs[0].shape;
+  if (!Fits(context, 1, in)) return nullptr;
+  const auto run = [r = Nudge(s, s.min, s.max), n = in.num_elements()](
+                       const void* const* inputs, void* const* outputs, void* /*scratch*/) {
+    FakeQuantArgs(r, static_cast<const float*>(inputs[0]), static_cast<float*>(outputs[0]), n);
+  };
+  return BindCall(run, {0});
+}
+
+// y may be x.
+void FakeQuantVars(const FakeQuantState& s, float min, float max, const float* x, float* y,
+                   int64_t n) {
   if (min == 0.0f && max == 0.0f) {
     std::fill(y, y + n, 0.0f);
     return;
   }
   const NudgedRange r = Nudge(s, min, max);
-  Isa().fake_quant(x, y, n, r.lo, r.hi, r.scale, 0.0f, r.zero);
+  ParallelFor(n, kQuantGrain, [&](int64_t begin, int64_t end) {
+    Isa().fake_quant(x + begin, y + begin, end - begin, r.lo, r.hi, r.scale, 0.0f, r.zero);
+  });
 }
 
 Status RunFakeQuantVars(OpContext& ctx) {
@@ -56,12 +81,51 @@ Status RunFakeQuantVars(OpContext& ctx) {
   const float max = ctx.input(2).scalar<float>();
   const float* x = in.data<float>();
   ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, in.shape()));
-  float* y = out->data<float>();
-  ParallelFor(in.num_elements(), kQuantGrain, [&](int64_t begin, int64_t end) {
-    FakeQuantRange(s, min, max, x + begin, y + begin, end - begin);
-  });
+  FakeQuantVars(s, min, max, x, out->data<float>(), in.num_elements());
   return OkStatus();
 }
+
+StatusOr<std::unique_ptr<BoundKernel>> BindFakeQuantVars(const FakeQuantState& s,
+                                                         const BindContext& context) {
+  const Shape& in = context.inputs[0].shape;
+  if (!Fits(context, 3, in) || context.inputs[1].shape.rank() != 0 ||
+      context.inputs[2].shape.rank() != 0) {
+    return nullptr;  // the run says why
+  }
+  const auto run = [&s, n = in.num_elements()](const void* const* inputs, void* const* outputs,
+                                               void* /*scratch*/) {
+    FakeQuantVars(s, *static_cast<const float*>(inputs[1]), *static_cast<const float*>(inputs[2]),
+                  static_cast<const float*>(inputs[0]), static_cast<float*>(outputs[0]), n);
+  };
+  return BindCall(run, {0});
+}
+
+// Values with channels last, each with a range of its own. `ranges` is memory for as many.
+struct FakeQuantChannels {
+  const FakeQuantState& state;
+  int64_t rows, depth;
+
+  void Run(const float* x, const float* min, const float* max, float* y,
+           NudgedRange* ranges) const {
+    for (int64_t c = 0; c < depth; ++c) ranges[c] = Nudge(state, min[c], max[c]);
+    ParallelFor(rows, std::max<int64_t>(1, kQuantGrain / depth), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        for (int64_t c = 0; c < depth; ++c) {
+          const NudgedRange& r = ranges[c];
+          const int64_t at = i * depth + c;
+          if (min[c] == 0.0f && max[c] == 0.0f) {
+            y[at] = 0.0f;
+            continue;
+          }
+          float v = x[at];
+          v = v > r.hi ? r.hi : v;
+          v = v < r.lo ? r.lo : v;
+          y[at] = std::floor((v - r.lo) * r.inv_scale - r.zero + 0.5f) * r.scale;
+        }
+      }
+    });
+  }
+};
 
 Status RunFakeQuantChannels(OpContext& ctx) {
   const auto& s = ctx.state<FakeQuantState>();
@@ -82,28 +146,28 @@ Status RunFakeQuantChannels(OpContext& ctx) {
   const float* min = ctx.input(1).data<float>();
   const float* max = ctx.input(2).data<float>();
   ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, in.shape()));
-  float* y = out->data<float>();
   if (in.num_elements() == 0) return OkStatus();
   std::vector<NudgedRange> ranges(static_cast<size_t>(depth));
-  for (int64_t c = 0; c < depth; ++c) ranges[c] = Nudge(s, min[c], max[c]);
-  const int64_t rows = in.num_elements() / depth;
-  ParallelFor(rows, std::max<int64_t>(1, kQuantGrain / depth), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t c = 0; c < depth; ++c) {
-        const NudgedRange& r = ranges[c];
-        const int64_t at = i * depth + c;
-        if (min[c] == 0.0f && max[c] == 0.0f) {
-          y[at] = 0.0f;
-          continue;
-        }
-        float v = x[at];
-        v = v > r.hi ? r.hi : v;
-        v = v < r.lo ? r.lo : v;
-        y[at] = std::floor((v - r.lo) * r.inv_scale - r.zero + 0.5f) * r.scale;
-      }
-    }
-  });
+  FakeQuantChannels{s, in.num_elements() / depth, depth}.Run(x, min, max, out->data<float>(),
+                                                             ranges.data());
   return OkStatus();
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindFakeQuantChannels(const FakeQuantState& s,
+                                                             const BindContext& context) {
+  const Shape& in = context.inputs[0].shape;
+  if (!Fits(context, 3, in) || in.num_elements() == 0 || in.rank() < 1) return nullptr;
+  const Shape channels({in.back()});
+  if (!(context.inputs[1].shape == channels) || !(context.inputs[2].shape == channels)) {
+    return nullptr;  // the run says why
+  }
+  const auto run = [job = FakeQuantChannels{s, in.num_elements() / in.back(), in.back()}](
+                       const void* const* inputs, void* const* outputs, void* scratch) {
+    job.Run(static_cast<const float*>(inputs[0]), static_cast<const float*>(inputs[1]),
+            static_cast<const float*>(inputs[2]), static_cast<float*>(outputs[0]),
+            static_cast<NudgedRange*>(scratch));
+  };
+  return BindCall(run, {0}, static_cast<size_t>(in.back()) * sizeof(NudgedRange));
 }
 
 struct RoundTripState final : KernelState {
@@ -276,11 +340,11 @@ Status RunRoundTripOfAttrs(OpContext& ctx) {
 
 constexpr Kernel kFakeQuantTable[] = {
     {"FakeQuantWithMinMaxArgs", "", kAnyType, "isa:fake_quant", RunFakeQuantArgs,
-     quantized::ReadFakeQuant},
+     PrepareFakeQuant<BindFakeQuantArgs>},
     {"FakeQuantWithMinMaxVars", "", kAnyType, "isa:fake_quant", RunFakeQuantVars,
-     quantized::ReadFakeQuant},
+     PrepareFakeQuant<BindFakeQuantVars>},
     {"FakeQuantWithMinMaxVarsPerChannel", "", kAnyType, "reference:fake_quant_channels",
-     RunFakeQuantChannels, quantized::ReadFakeQuant},
+     RunFakeQuantChannels, PrepareFakeQuant<BindFakeQuantChannels>},
     {"QuantizeAndDequantize", "T", kFloatTypes, "reference:quantize_dequantize",
      RunRoundTripOfAttrs, PrepareRoundTrip},
     {"QuantizeAndDequantizeV2", "T", kFloatTypes, "reference:quantize_dequantize", RunRoundTrip,
