@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/tensor/visit_types.h"
@@ -20,16 +23,16 @@ StatusOr<std::unique_ptr<KernelState>> image::ReadResizeState(const Node& node) 
   return s;
 }
 
-StatusOr<image::ResizeProblem> image::MakeResizeProblem(const Tensor& in, const Tensor& size,
+StatusOr<image::ResizeProblem> image::MakeResizeProblem(const Shape& in, const Tensor& size,
                                                         bool align_corners) {
   if (in.rank() != 4) {
-    return InvalidArgument("input must be 4-dimensional", in.shape().ToString());
+    return InvalidArgument("input must be 4-dimensional", in.ToString());
   }
   ResizeProblem p;
-  p.batch = in.dim(0);
-  p.in_h = in.dim(1);
-  p.in_w = in.dim(2);
-  p.depth = in.dim(3);
+  p.batch = in[0];
+  p.in_h = in[1];
+  p.in_w = in[2];
+  p.depth = in[3];
   if (p.depth <= 0) return InvalidArgument("image must have at least one channel");
   if (p.in_h <= 0 || p.in_w <= 0) return InvalidArgument("input image must be of non-zero size");
   if (size.rank() != 1) {
@@ -75,25 +78,33 @@ int64_t ResizeRowGrain(const ResizeProblem& p) {
 // With at least so many channels, a call of the vector loop for each pixel pays off.
 constexpr int64_t kVectorDepth = 8;
 
+struct BilinearPlan {
+  BilinearPlan(const ResizeProblem& problem, const ResizeState& s)
+      : p(problem),
+        rows(LinearNeighbors(p.out_h, p.in_h, p.scale_h, s.half_pixel_centers)),
+        columns(LinearNeighbors(p.out_w, p.in_w, p.scale_w, s.half_pixel_centers)) {}
+  ResizeProblem p;
+  std::vector<Neighbors> rows, columns;
+};
+
 template <typename T>
-void BilinearTyped(const ResizeProblem& p, const ResizeState& s, const T* x, float* y) {
+void BilinearTyped(const BilinearPlan& plan, const T* x, float* y) {
+  const ResizeProblem& p = plan.p;
   if (p.out_h == p.in_h && p.out_w == p.in_w) {  // infinities stay themselves
     const int64_t n = p.batch * p.out_h * p.out_w * p.depth;
     std::transform(x, x + n, y, [](T v) { return static_cast<float>(v); });
     return;
   }
-  const auto rows = LinearNeighbors(p.out_h, p.in_h, p.scale_h, s.half_pixel_centers);
-  const auto columns = LinearNeighbors(p.out_w, p.in_w, p.scale_w, s.half_pixel_centers);
   const int64_t row_size = p.in_w * p.depth;
   ParallelFor(p.batch * p.out_h, ResizeRowGrain(p), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      const Neighbors& v = rows[r % p.out_h];
+      const Neighbors& v = plan.rows[r % p.out_h];
       const T* image = x + r / p.out_h * p.in_h * row_size;
       const T* top = image + v.low * row_size;
       const T* bottom = image + v.high * row_size;
       float* out = y + r * p.out_w * p.depth;
       for (int64_t c = 0; c < p.out_w; ++c) {
-        const Neighbors& h = columns[c];
+        const Neighbors& h = plan.columns[c];
         const T* tl = top + h.low * p.depth;
         const T* tr = top + h.high * p.depth;
         const T* bl = bottom + h.low * p.depth;
@@ -200,32 +211,48 @@ void AreaTyped(ResizeProblem p, const T* x, float* y) {
   });
 }
 
+// Pixels that are copied.
+struct NearestPlan {
+  NearestPlan(const ResizeProblem& problem, const ResizeState& s, Dtype dtype)
+      : p(problem),
+        rows(NearestPixels(p.out_h, p.in_h, p.scale_h, s.align_corners, s.half_pixel_centers)),
+        columns(NearestPixels(p.out_w, p.in_w, p.scale_w, s.align_corners, s.half_pixel_centers)),
+        pixel(static_cast<int64_t>(DtypeSize(dtype)) * p.depth) {}
+
+  void Run(const void* in, void* out) const {
+    const char* x = static_cast<const char*>(in);
+    char* y = static_cast<char*>(out);
+    ParallelFor(p.batch * p.out_h, ResizeRowGrain(p), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const char* row = x + (r / p.out_h * p.in_h + rows[r % p.out_h]) * p.in_w * pixel;
+        char* to = y + r * p.out_w * pixel;
+        for (int64_t c = 0; c < p.out_w; ++c) {
+          std::memcpy(to + c * pixel, row + columns[c] * pixel, static_cast<size_t>(pixel));
+        }
+      }
+    });
+  }
+
+  ResizeProblem p;
+  std::vector<int64_t> rows, columns;
+  int64_t pixel;  // bytes
+};
+
 Status RunResizeNearest(OpContext& ctx) {
   const auto& s = ctx.state<ResizeState>();
   const Tensor& in = ctx.input(0);
   ASSIGN_OR_RETURN(const ResizeProblem p,
-                   image::MakeResizeProblem(in, ctx.input(1), s.align_corners));
+                   image::MakeResizeProblem(in.shape(), ctx.input(1), s.align_corners));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
-  const auto rows =
-      NearestPixels(p.out_h, p.in_h, p.scale_h, s.align_corners, s.half_pixel_centers);
-  const auto columns =
-      NearestPixels(p.out_w, p.in_w, p.scale_w, s.align_corners, s.half_pixel_centers);
-  const auto pixel = static_cast<int64_t>(DtypeSize(in.dtype())) * p.depth;
-  const char* x = static_cast<const char*>(in.raw());
-  char* y = static_cast<char*>(out->raw());
-  ParallelFor(p.batch * p.out_h, ResizeRowGrain(p), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const char* row = x + (r / p.out_h * p.in_h + rows[r % p.out_h]) * p.in_w * pixel;
-      char* to = y + r * p.out_w * pixel;
-      for (int64_t c = 0; c < p.out_w; ++c) {
-        std::memcpy(to + c * pixel, row + columns[c] * pixel, static_cast<size_t>(pixel));
-      }
-    }
-  });
+  NearestPlan(p, s, in.dtype()).Run(in.raw(), out->raw());
   return OkStatus();
 }
 
 enum class ResizeMethod : uint8_t { kBilinear, kBicubic, kArea };
+
+// The types whose images are resized to floats.
+using ResizedTypes =
+    CppTypes<float, double, Half, Bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t>;
 
 template <typename T>
 void ResizeTyped(ResizeMethod method, const ResizeProblem& p, const ResizeState& s,
@@ -233,7 +260,7 @@ void ResizeTyped(ResizeMethod method, const ResizeProblem& p, const ResizeState&
   const T* x = in.data<T>();
   switch (method) {
     case ResizeMethod::kBilinear:
-      return BilinearTyped(p, s, x, y);
+      return BilinearTyped(BilinearPlan(p, s), x, y);
     case ResizeMethod::kBicubic:
       return BicubicTyped(p, s, x, y);
     case ResizeMethod::kArea:
@@ -245,13 +272,12 @@ Status ResizeTo(OpContext& ctx, ResizeMethod method) {
   const auto& s = ctx.state<ResizeState>();
   const Tensor& in = ctx.input(0);
   ASSIGN_OR_RETURN(const ResizeProblem p,
-                   image::MakeResizeProblem(in, ctx.input(1), s.align_corners));
+                   image::MakeResizeProblem(in.shape(), ctx.input(1), s.align_corners));
   ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateAs(0, Dtype::kFloat, p.output));
   if (out->num_elements() == 0) return OkStatus();
   float* y = out->data<float>();
-  using Types =
-      CppTypes<float, double, Half, Bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t>;
-  if (VisitTypes(Types(), in.dtype(), [&]<typename T>() { ResizeTyped<T>(method, p, s, in, y); })) {
+  if (VisitTypes(ResizedTypes(), in.dtype(),
+                 [&]<typename T>() { ResizeTyped<T>(method, p, s, in, y); })) {
     return OkStatus();
   }
   return Unimplemented("resizing images of ", DtypeName(in.dtype()));
@@ -260,14 +286,57 @@ Status RunResizeBilinear(OpContext& ctx) { return ResizeTo(ctx, ResizeMethod::kB
 Status RunResizeBicubic(OpContext& ctx) { return ResizeTo(ctx, ResizeMethod::kBicubic); }
 Status RunResizeArea(OpContext& ctx) { return ResizeTo(ctx, ResizeMethod::kArea); }
 
+// nullopt: what is not bound, or what the run will refuse.
+std::optional<ResizeProblem> ResizeProblemOf(const ResizeState& s, const BindContext& context) {
+  const BoundTensor &in = context.inputs[0], &size = context.inputs[1];
+  if (size.constant == nullptr || in.shape.num_elements() == 0) {
+    DeclineToBind("the size is no constant, or the input is empty");
+    return std::nullopt;
+  }
+  auto p = image::MakeResizeProblem(in.shape, *size.constant, s.align_corners);
+  if (!p.ok() || !Fits(context, 2, p->output)) return std::nullopt;
+  return *std::move(p);
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindResizeNearest(const ResizeState& s,
+                                                         const BindContext& context) {
+  const auto p = ResizeProblemOf(s, context);
+  if (!p) return nullptr;
+  return BindCall([plan = NearestPlan(*p, s, context.inputs[0].dtype)](
+                      const void* const* inputs, void* const* outputs, void* /*scratch*/) {
+    plan.Run(inputs[0], outputs[0]);
+  });
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindResizeBilinear(const ResizeState& s,
+                                                          const BindContext& context) {
+  const auto p = ResizeProblemOf(s, context);
+  std::unique_ptr<BoundKernel> bound;
+  if (!p) return bound;
+  VisitTypes(ResizedTypes(), context.inputs[0].dtype, [&]<typename T>() {
+    bound = BindCall([plan = BilinearPlan(*p, s)](const void* const* inputs, void* const* outputs,
+                                                  void* /*scratch*/) {
+      BilinearTyped(plan, static_cast<const T*>(inputs[0]), static_cast<float*>(outputs[0]));
+    });
+  });
+  return bound;
+}
+
+template <ResizeState::BindFunction kBind>
+StatusOr<std::unique_ptr<KernelState>> PrepareBoundResize(const Node& node) {
+  ASSIGN_OR_RETURN(auto state, PrepareResize(node));
+  static_cast<ResizeState&>(*state).bind = kBind;
+  return state;
+}
+
 constexpr DtypeSet kResizeTypes =
     kFloatTypes | kHalfTypes | kSignedIntTypes | Types(Dtype::kUint8, Dtype::kUint16);
 
 constexpr Kernel kResizeTable[] = {
     {"ResizeBilinear", "T", kResizeTypes, "image:resize_bilinear", RunResizeBilinear,
-     PrepareResize},
+     PrepareBoundResize<BindResizeBilinear>},
     {"ResizeNearestNeighbor", "T", kResizeTypes, "image:resize_nearest", RunResizeNearest,
-     PrepareResize},
+     PrepareBoundResize<BindResizeNearest>},
     {"ResizeBicubic", "T", kResizeTypes, "image:resize_bicubic", RunResizeBicubic, PrepareResize},
     {"ResizeArea", "T", kResizeTypes, "image:resize_area", RunResizeArea, PrepareResize},
 };

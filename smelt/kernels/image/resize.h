@@ -12,6 +12,14 @@ namespace smelt::image {
 
 // The attributes of the resizing ops and their gradients; a prepare function.
 struct ResizeState final : KernelState {
+  using BindFunction = StatusOr<std::unique_ptr<BoundKernel>> (*)(const ResizeState& state,
+                                                                  const BindContext& context);
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override {
+    if (bind == nullptr) return nullptr;
+    return bind(*this, context);
+  }
+
+  BindFunction bind = nullptr;  // nullptr: the kernel is never bound
   bool align_corners = false;
   bool half_pixel_centers = false;
 };
@@ -24,7 +32,7 @@ struct ResizeProblem {
 };
 // Images [batch, height, width, depth] to be of `size` {height, width}; INVALID_ARGUMENT for other
 // shapes and sizes that are not positive.
-StatusOr<ResizeProblem> MakeResizeProblem(const Tensor& in, const Tensor& size, bool align_corners);
+StatusOr<ResizeProblem> MakeResizeProblem(const Shape& in, const Tensor& size, bool align_corners);
 
 // Input pixels per output pixel.
 float ResizeScale(int64_t in, int64_t out, bool align_corners);

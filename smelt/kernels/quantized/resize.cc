@@ -66,7 +66,7 @@ Status RunQuantizedResize(OpContext& ctx) {
     }
   }
   ASSIGN_OR_RETURN(const ResizeProblem p,
-                   image::MakeResizeProblem(ctx.input(0), ctx.input(1), s.align_corners));
+                   image::MakeResizeProblem(ctx.input(0).shape(), ctx.input(1), s.align_corners));
   const float min = ctx.input(2).scalar<float>(), max = ctx.input(3).scalar<float>();
   if (p.output.num_elements() == 0) {
     return Internal("Missing 1-th output from {{node ", ctx.node().name(), "}}");
