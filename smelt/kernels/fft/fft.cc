@@ -6,9 +6,13 @@
 #include <cmath>
 #include <complex>
 #include <numbers>
+#include <optional>
 #include <vector>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/fft/float_lines.h"
 #include "smelt/kernels/fft/lines.h"
 #include "smelt/kernels/kernel.h"
@@ -185,32 +189,47 @@ void FftBlock(const FftPlan& plan, std::span<const FftAxis> axes, const In* in, 
   }
 }
 
+// The transform of `blocks` blocks, whose roots are made once. Immutable, so thread safe.
 template <typename In, typename Out>
-void FftBlocks(const FftPlan& plan, const Tensor& in, Tensor& out) {
-  const int64_t blocks = out.num_elements() / plan.out_points();
-  if constexpr (std::is_same_v<In, float> || std::is_same_v<In, std::complex<float>>) {
-    if (const auto lines = fft::FloatLines::Of(plan)) {
-      return lines->Run(static_cast<const float*>(in.raw()), static_cast<float*>(out.raw()),
-                        blocks);
+class FftBlocks {
+ public:
+  FftBlocks(const FftPlan& plan, int64_t blocks) : plan_(plan), blocks_(blocks) {
+    if constexpr (std::is_same_v<In, float> || std::is_same_v<In, std::complex<float>>) {
+      lines_ = fft::FloatLines::Of(plan);
     }
+    if (lines_) return;
+    for (const int64_t n : plan.length) axes_.emplace_back(n, plan.inverse());
   }
-  const In* src = static_cast<const In*>(in.raw());
-  Out* dst = static_cast<Out*>(out.raw());
-  std::vector<FftAxis> axes;
-  for (const int64_t n : plan.length) axes.emplace_back(n, plan.inverse());
-  ParallelFor(blocks, std::max<int64_t>(1, 4096 / std::max<int64_t>(plan.points(), 1)),
-              [&](int64_t begin, int64_t end) {
-                std::vector<FftValue> block;
-                for (int64_t b = begin; b < end; ++b) {
-                  FftBlock(plan, std::span<const FftAxis>(axes), src + b * plan.in_points(),
-                           dst + b * plan.out_points(), block);
-                }
-              });
-}
+
+  // Floats of Run's scratch (FloatLines).
+  int64_t scratch_size() const { return lines_ ? lines_->scratch_size(blocks_) : 0; }
+
+  void Run(const void* in, void* out, float* scratch) const {
+    if (lines_) {
+      return lines_->Run(static_cast<const float*>(in), static_cast<float*>(out), blocks_, scratch);
+    }
+    const In* src = static_cast<const In*>(in);
+    Out* dst = static_cast<Out*>(out);
+    ParallelFor(blocks_, std::max<int64_t>(1, 4096 / std::max<int64_t>(plan_.points(), 1)),
+                [&](int64_t begin, int64_t end) {
+                  std::vector<FftValue> block;
+                  for (int64_t b = begin; b < end; ++b) {
+                    FftBlock(plan_, std::span<const FftAxis>(axes_), src + b * plan_.in_points(),
+                             dst + b * plan_.out_points(), block);
+                  }
+                });
+  }
+
+ private:
+  const FftPlan plan_;
+  const int64_t blocks_;
+  std::optional<fft::FloatLines> lines_;
+  std::vector<FftAxis> axes_;  // unless there are lines_
+};
 
 // Reads fft_length, the lengths of a real transform. As in TensorFlow the input must be at least as
 // long in each dimension, or empty there.
-Status ReadFftLengths(const Tensor& in, const Tensor& wanted, FftPlan* plan) {
+Status ReadFftLengths(const Shape& in, const Tensor& wanted, FftPlan* plan) {
   if (wanted.rank() != 1 || wanted.dim(0) != plan->rank) {
     return InvalidArgument("fft_length must have shape [", plan->rank, "]");
   }
@@ -220,9 +239,9 @@ Status ReadFftLengths(const Tensor& in, const Tensor& wanted, FftPlan* plan) {
     const bool halved = plan->kind == FftKind::kInverseReal && i == plan->rank - 1;
     const int64_t needed = halved ? length / 2 + 1 : length;
     const int dim = in.rank() - plan->rank + i;
-    if (in.dim(dim) != 0 && in.dim(dim) < needed) {
+    if (in[dim] != 0 && in[dim] < needed) {
       return InvalidArgument("Input dimension ", dim, " must have length of at least ", needed,
-                             " but got: ", in.dim(dim));
+                             " but got: ", in[dim]);
     }
     plan->length[3 - plan->rank + i] = length;
   }
@@ -231,63 +250,118 @@ Status ReadFftLengths(const Tensor& in, const Tensor& wanted, FftPlan* plan) {
 
 bool IsWideFft(Dtype t) { return t == Dtype::kDouble || t == Dtype::kComplex128; }
 
+// A transform of a tensor, and the shape of the result.
+struct FftOfTensor {
+  FftPlan plan;
+  Shape out;
+
+  // Nothing is transformed: the result is empty, or zeros.
+  bool empty(const Shape& in) const {
+    return out.num_elements() == 0 || plan.points() == 0 || in.num_elements() == 0;
+  }
+};
+
+// `lengths`: of a real transform.
 template <FftKind kKind, int kRank>
-Status RunFft(OpContext& ctx) {
-  const Tensor& in = ctx.input(0);
+StatusOr<FftOfTensor> PlanFft(const Shape& in, const Tensor* lengths) {
   if (in.rank() < kRank) {
-    return InvalidArgument("Input must have rank of at least ", kRank,
-                           " but got: ", in.shape().ToString());
+    return InvalidArgument("Input must have rank of at least ", kRank, " but got: ", in.ToString());
   }
   FftPlan plan{kKind, kRank};
-  for (int i = 0; i < kRank; ++i) plan.in[3 - kRank + i] = in.dim(in.rank() - kRank + i);
+  for (int i = 0; i < kRank; ++i) plan.in[3 - kRank + i] = in[in.rank() - kRank + i];
   plan.length = plan.in;
-  constexpr bool kRealSide = kKind == FftKind::kReal || kKind == FftKind::kInverseReal;
-  if (kRealSide) RETURN_IF_ERROR(ReadFftLengths(in, ctx.input(1), &plan));
+  if (lengths != nullptr) RETURN_IF_ERROR(ReadFftLengths(in, *lengths, &plan));
   plan.out = plan.length;
   if (kKind == FftKind::kReal && plan.length[2] > 0) plan.out[2] = plan.length[2] / 2 + 1;
   // One row transformed as a plane is a line: STFTs of TensorFlow Lite are made of those.
   if (plan.points() == plan.length[2] && plan.in_points() == plan.in[2]) plan.rank = 1;
+  Dims dims(in.dims().begin(), in.dims().end() - kRank);
+  dims.insert(dims.end(), plan.out.end() - kRank, plan.out.end());
+  ASSIGN_OR_RETURN(Shape out, Shape::Make(dims));
+  return FftOfTensor{plan, std::move(out)};
+}
+
+constexpr bool HasFftLengths(FftKind kind) {
+  return kind == FftKind::kReal || kind == FftKind::kInverseReal;
+}
+
+// Calls fn with the transform of blocks that the result has.
+template <FftKind kKind, typename F>
+auto WithFftBlocks(const FftOfTensor& fft, bool wide, F fn) {
+  const int64_t blocks = fft.out.num_elements() / fft.plan.out_points();
+  const auto with = [&]<typename T>() {
+    using In = std::conditional_t<kKind == FftKind::kReal, T, std::complex<T>>;
+    using Out = std::conditional_t<kKind == FftKind::kInverseReal, T, std::complex<T>>;
+    return fn(FftBlocks<In, Out>(fft.plan, blocks));
+  };
+  return wide ? with.template operator()<double>() : with.template operator()<float>();
+}
+
+template <FftKind kKind, int kRank>
+Status RunFft(OpContext& ctx) {
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(
+      const FftOfTensor fft,
+      (PlanFft<kKind, kRank>(in.shape(), HasFftLengths(kKind) ? &ctx.input(1) : nullptr)));
   const bool wide = IsWideFft(in.dtype());
   if (wide != IsWideFft(ctx.output_type(0))) {
     return InvalidArgument("Wrong types for ", kKind == FftKind::kReal ? "forward" : "backward",
                            " real FFT: in=", static_cast<int>(in.dtype()),
                            " out=", static_cast<int>(ctx.output_type(0)));
   }
-  Dims dims(in.shape().dims().begin(), in.shape().dims().end() - kRank);
-  dims.insert(dims.end(), plan.out.end() - kRank, plan.out.end());
-  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  if (out->num_elements() == 0) return OkStatus();
-  if (plan.points() == 0 || in.num_elements() == 0) {
-    std::memset(out->raw(), 0, out->bytes());
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, fft.out));
+  if (fft.empty(in.shape())) {
+    if (out->num_elements() > 0) std::memset(out->raw(), 0, out->bytes());
     return OkStatus();
   }
-  if constexpr (kKind == FftKind::kReal) {
-    wide ? FftBlocks<double, std::complex<double>>(plan, in, *out)
-         : FftBlocks<float, std::complex<float>>(plan, in, *out);
-  } else if constexpr (kKind == FftKind::kInverseReal) {
-    wide ? FftBlocks<std::complex<double>, double>(plan, in, *out)
-         : FftBlocks<std::complex<float>, float>(plan, in, *out);
-  } else {
-    wide ? FftBlocks<std::complex<double>, std::complex<double>>(plan, in, *out)
-         : FftBlocks<std::complex<float>, std::complex<float>>(plan, in, *out);
+  return WithFftBlocks<kKind>(fft, wide, [&](const auto& blocks) -> Status {
+    ASSIGN_OR_RETURN(Tensor scratch, ctx.Temp(Dtype::kFloat, Shape({blocks.scratch_size()})));
+    blocks.Run(in.raw(), out->raw(), scratch.data<float>());
+    return OkStatus();
+  });
+}
+
+template <FftKind kKind, int kRank>
+StatusOr<std::unique_ptr<BoundKernel>> BindFft(const IntAttrs&, const BindContext& context) {
+  const BoundTensor& in = context.inputs[0];
+  const Tensor* lengths = HasFftLengths(kKind) ? context.inputs[1].constant : nullptr;
+  if (HasFftLengths(kKind) && lengths == nullptr) {
+    return DeclineToBind("the lengths are no constant");
   }
-  return OkStatus();
+  const auto fft = PlanFft<kKind, kRank>(in.shape, lengths);
+  const bool wide = IsWideFft(in.dtype);
+  if (!fft.ok() || fft->empty(in.shape) || wide != IsWideFft(context.outputs[0].dtype) ||
+      !Fits(context, HasFftLengths(kKind) ? 2 : 1, fft->out)) {
+    return nullptr;  // the run fills it, or says why
+  }
+  return WithFftBlocks<kKind>(*fft, wide, [](auto blocks) {
+    const auto bytes = static_cast<size_t>(blocks.scratch_size()) * sizeof(float);
+    return BindCall(
+        [blocks = std::move(blocks)](const void* const* inputs, void* const* outputs,
+                                     void* scratch) {
+          blocks.Run(inputs[0], outputs[0], static_cast<float*>(scratch));
+        },
+        {}, bytes);
+  });
+}
+
+template <FftKind kKind, int kRank>
+constexpr Kernel FftRow(OpName op) {
+  return {op,
+          "Tcomplex",
+          kComplexTypes,
+          "reference:fft",
+          RunFft<kKind, kRank>,
+          PrepareBinding<BindFft<kKind, kRank>>};
 }
 
 constexpr Kernel kFftTable[] = {
-    {"FFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kForward, 1>},
-    {"FFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kForward, 2>},
-    {"FFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kForward, 3>},
-    {"IFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverse, 1>},
-    {"IFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverse, 2>},
-    {"IFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverse, 3>},
-    {"RFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 1>},
-    {"RFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 2>},
-    {"RFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 3>},
-    {"IRFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 1>},
-    {"IRFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 2>},
-    {"IRFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 3>},
+    FftRow<FftKind::kForward, 1>("FFT"),         FftRow<FftKind::kForward, 2>("FFT2D"),
+    FftRow<FftKind::kForward, 3>("FFT3D"),       FftRow<FftKind::kInverse, 1>("IFFT"),
+    FftRow<FftKind::kInverse, 2>("IFFT2D"),      FftRow<FftKind::kInverse, 3>("IFFT3D"),
+    FftRow<FftKind::kReal, 1>("RFFT"),           FftRow<FftKind::kReal, 2>("RFFT2D"),
+    FftRow<FftKind::kReal, 3>("RFFT3D"),         FftRow<FftKind::kInverseReal, 1>("IRFFT"),
+    FftRow<FftKind::kInverseReal, 2>("IRFFT2D"), FftRow<FftKind::kInverseReal, 3>("IRFFT3D"),
 };
 
 }  // namespace

@@ -1,20 +1,26 @@
 #include "smelt/kernels/fft/float_lines.h"
 
+#include <algorithm>
 #include <cstring>
 
-#include "smelt/base/aligned_vector.h"
 #include "smelt/base/parallel.h"
+#include "smelt/tensor/buffer.h"
 
 namespace smelt::fft {
 
+namespace {
+
+// Buffers begin at cache lines.
+constexpr int64_t Aligned(int64_t floats) {
+  constexpr auto kUnit = static_cast<int64_t>(kAlignment / sizeof(float));
+  return (floats + kUnit - 1) / kUnit * kUnit;
+}
+
+}  // namespace
+
 // Working memory of one thread. In `bins` are what a real transform has beside its values.
 struct FloatLines::Buffers {
-  explicit Buffers(const FloatLines& f)
-      : a(f.line_->buffer_size()),
-        b(a.size()),
-        scratch(f.line_->scratch_size()),
-        bins(a.size() + 2 * IsaFft<float>().lanes) {}
-  AlignedVector<float> a, b, scratch, bins;
+  float *a, *b, *scratch, *bins;
 };
 
 std::optional<FloatLines> FloatLines::Of(const FftPlan& plan) {
@@ -26,25 +32,39 @@ std::optional<FloatLines> FloatLines::Of(const FftPlan& plan) {
   return FloatLines(plan, LinePlan<float>::Of(length), half);
 }
 
-void FloatLines::Run(const float* in, float* out, int64_t lines) const {
+int64_t FloatLines::PartSize() const {
+  return 3 * Aligned(line_->buffer_size()) + Aligned(2 * IsaFft<float>().lanes) +
+         Aligned(line_->scratch_size());
+}
+
+int64_t FloatLines::Parts(int64_t lines) const {
+  const int64_t lanes = IsaFft<float>().lanes, batches = (lines + lanes - 1) / lanes;
+  const int64_t grain = std::max<int64_t>(1, 4096 / plan_.length[2]);
+  return std::clamp<int64_t>(batches / grain, 1, threads_);
+}
+
+void FloatLines::Run(const float* in, float* out, int64_t lines, float* scratch) const {
   const int64_t lanes = IsaFft<float>().lanes, batches = (lines + lanes - 1) / lanes;
   const int64_t in_line = plan_.in[2] * (plan_.kind == FftKind::kReal ? 1 : 2);
   const int64_t out_line = plan_.out[2] * (plan_.kind == FftKind::kInverseReal ? 1 : 2);
-  const int64_t grain = std::max<int64_t>(1, 4096 / plan_.length[2]);
-  ParallelFor(batches, grain, [&](int64_t begin, int64_t end) {
-    Buffers buffers(*this);
-    for (int64_t b = begin; b < end; ++b) {
-      const int64_t from = b * lanes;
-      Batch(in + from * in_line, out + from * out_line, std::min(lanes, lines - from), buffers);
+  const int64_t parts = Parts(lines), size = Aligned(line_->buffer_size());
+  ParallelFor(parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      float* a = scratch + part * PartSize();
+      const Buffers buffers = {a, a + size, a + 3 * size + Aligned(2 * lanes), a + 2 * size};
+      for (int64_t b = batches * part / parts; b < batches * (part + 1) / parts; ++b) {
+        const int64_t from = b * lanes;
+        Batch(in + from * in_line, out + from * out_line, std::min(lanes, lines - from), buffers);
+      }
     }
   });
 }
 
-void FloatLines::Fill(const float* in, int64_t rows, Buffers& buffers) const {
+void FloatLines::Fill(const float* in, int64_t rows, const Buffers& buffers) const {
   const FftLineLoops& loops = IsaFftLines();
   const int64_t lanes = IsaFft<float>().lanes, n = plan_.length[2];
   const size_t vector = static_cast<size_t>(lanes) * sizeof(float);
-  float *values = buffers.a.data(), *bins = buffers.bins.data();
+  float *values = buffers.a, *bins = buffers.bins;
   if (plan_.kind == FftKind::kInverseReal) {
     loops.turn(in, 2 * plan_.in[2], rows, 2 * (n / 2 + 1), bins);
     if (half_) return loops.join(bins, n / 2, line_->roots_of_twice().data(), values);
@@ -71,13 +91,13 @@ void FloatLines::Fill(const float* in, int64_t rows, Buffers& buffers) const {
   loops.turn(in, half_ ? plan_.in[2] : 2 * plan_.in[2], rows, numbers, values);
 }
 
-void FloatLines::Batch(const float* in, float* out, int64_t rows, Buffers& buffers) const {
+void FloatLines::Batch(const float* in, float* out, int64_t rows, const Buffers& buffers) const {
   const FftLineLoops& loops = IsaFftLines();
   const int64_t lanes = IsaFft<float>().lanes, n = plan_.length[2], length = line_->length();
   Fill(in, rows, buffers);
   // The inverse exchanges real and imaginary parts on both sides.
-  if (plan_.inverse()) loops.exchange(length, buffers.a.data());
-  float* y = line_->Run(buffers.a.data(), buffers.b.data(), buffers.scratch.data());
+  if (plan_.inverse()) loops.exchange(length, buffers.a);
+  float* y = line_->Run(buffers.a, buffers.b, buffers.scratch);
   if (plan_.inverse()) loops.exchange(length, y);
   const float scale = plan_.inverse() ? 1.0F / static_cast<float>(n) : 1.0F;
   if (plan_.kind == FftKind::kInverseReal) {
@@ -90,8 +110,8 @@ void FloatLines::Batch(const float* in, float* out, int64_t rows, Buffers& buffe
   }
   const float* bins = y;
   if (plan_.kind == FftKind::kReal && half_) {
-    loops.split(y, length, line_->roots_of_twice().data(), buffers.bins.data());
-    bins = buffers.bins.data();
+    loops.split(y, length, line_->roots_of_twice().data(), buffers.bins);
+    bins = buffers.bins;
   }
   loops.turn_back(bins, 2 * plan_.out[2], rows, 2 * plan_.out[2], scale, out);
 }
