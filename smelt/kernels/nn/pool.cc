@@ -25,10 +25,8 @@ void DepthPool(const PoolProblem& p, const T* x, T* y, int64_t n) {
 }
 
 template <typename T>
-void PoolTyped(PoolKind kind, const PoolProblem& p, const Tensor& input, Tensor* output) {
-  const T* x = input.data<T>();
-  T* y = output->data<T>();
-  if (p.depth_window > 1) return DepthPool(p, x, y, output->num_elements());
+void PoolTyped(PoolKind kind, const PoolProblem& p, const T* x, T* y) {
+  if (p.depth_window > 1) return DepthPool(p, x, y, p.output.num_elements());
   const PoolView v(p);
   // Channels second: each channel is an image of depth one.
   const int64_t images = p.channels_last ? p.batch : p.batch * p.depth;
@@ -235,10 +233,12 @@ StatusOr<PoolProblem> MakePoolProblem(const PoolAttrs& a, const Shape& input) {
   return p;
 }
 
-void PoolReference(PoolKind kind, const PoolProblem& p, const Tensor& input, Tensor* output) {
-  if (output->num_elements() == 0) return;
+void PoolReference(PoolKind kind, const PoolProblem& p, Dtype dtype, const void* x, void* y) {
+  if (p.output.num_elements() == 0) return;
   using Types = decltype(CppTypes<double>() + IntTypes() + CppTypes<float>());
-  VisitOneOf(Types(), input.dtype(), [&]<typename T>() { PoolTyped<T>(kind, p, input, output); });
+  VisitOneOf(Types(), dtype, [&]<typename T>() {
+    PoolTyped<T>(kind, p, static_cast<const T*>(x), static_cast<T*>(y));
+  });
 }
 
 void MaxPoolArgmax(const PoolProblem& p, bool batch_in_index, const Tensor& input, Tensor* output,

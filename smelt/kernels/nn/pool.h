@@ -91,9 +91,9 @@ struct PoolView {
   }
 };
 
-// REQUIRES: tensors of one number type and of the problem's shapes; not of a 16-bit float type;
+// REQUIRES: x and y are numbers of `dtype` and of the problem's shapes; no 16-bit float type;
 // averages of float or double only.
-void PoolReference(PoolKind kind, const PoolProblem& p, const Tensor& input, Tensor* output);
+void PoolReference(PoolKind kind, const PoolProblem& p, Dtype dtype, const void* x, void* y);
 
 // Maxima, and for each the flat index of the first element that holds it: within its image or, with
 // `batch_in_index`, within the batch. REQUIRES: channels last, two spatial dimensions; argmax int32

@@ -38,6 +38,10 @@ struct PoolState final : KernelState, UnsignedInt8, PadsInput {
 // Results of fewer elements are not worth a call of the library.
 constexpr int64_t kSmallPool = 2048;
 
+bool IsSmall(const nn::PoolProblem& p) {
+  return p.output.num_elements() < kSmallPool || p.depth_window > 1;
+}
+
 // Few elements a nanosecond come out of the library's loop over maxima.
 bool IsOwn(nn::PoolKind kind, const nn::PoolProblem& p, Dtype dtype) {
   return kind == nn::PoolKind::kMax && nn::MaxPool::Suits(p, dtype);
@@ -128,22 +132,18 @@ class ZeroBorders {
 std::optional<nn::PoolProblem> PoolState::ProblemOf(const BindContext& context) const {
   const BoundTensor& x = context.inputs[0];
   const bool narrow = x.dtype == Dtype::kBfloat16;
-  if (!(narrow ? attrs.kind == nn::PoolKind::kMax
-               : Has(Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8), x.dtype)) ||
+  if ((narrow ? attrs.kind != nn::PoolKind::kMax : x.dtype == Dtype::kHalf) ||
       context.inputs.size() != 1 || context.outputs.size() != 1) {
-    DeclineToBind(
-        "no pool of floats or bytes, nor maximum of bfloat16, whose window is the node's");
+    DeclineToBind("a pool of half, an average of bfloat16, or a window that is no attribute");
     return std::nullopt;
   }
   auto p = nn::MakePoolProblem(attrs, x.shape);
   // What the run will refuse is left to it.
-  if (!p.ok() || !Fits(context, 1, p->output) || p->output.num_elements() < kSmallPool ||
-      p->depth_window > 1) {
-    DeclineToBind("results too few for the library, or a window over the depth");
+  if (!p.ok() || !Fits(context, 1, p->output) || p->output.num_elements() == 0) {
     return std::nullopt;
   }
-  if (narrow && !IsOwn(attrs.kind, *p, x.dtype)) {
-    DeclineToBind("too few channels of bfloat16");
+  if (narrow && (IsSmall(*p) || !IsOwn(attrs.kind, *p, x.dtype))) {
+    DeclineToBind("too few results or channels of bfloat16");
     return std::nullopt;
   }
   return *std::move(p);
@@ -165,6 +165,19 @@ StatusOr<std::unique_ptr<BoundKernel>> PoolState::Bind(const BindContext& contex
     };
     return BindCall(run, {}, scratch_bytes);
   };
+  // What the library does not take or have; bfloat16 is our own.
+  const auto bind_plain = [&] {
+    return bind(
+        [kind = attrs.kind, p = *p, dtype = x.dtype](const void* from, void* to,
+                                                     void* /*scratch*/) {
+          nn::PoolReference(kind, p, dtype, from, to);
+          return OkStatus();
+        },
+        0);
+  };
+  const bool fast =
+      Has(Types(Dtype::kFloat, Dtype::kBfloat16, Dtype::kInt8, Dtype::kUint8), x.dtype);
+  if (!fast || IsSmall(*p)) return bind_plain();
   if (IsOwn(attrs.kind, *p, x.dtype)) {
     return bind(
         [pool = nn::MaxPool(*p), dtype = x.dtype](const void* from, void* to, void* /*scratch*/) {
@@ -174,7 +187,7 @@ StatusOr<std::unique_ptr<BoundKernel>> PoolState::Bind(const BindContext& contex
         0);
   }
   ASSIGN_OR_RETURN(const onednn::Plan plan, PoolPlan(*this, attrs.kind, *p, x.dtype, x.shape));
-  if (plan == nullptr) return DeclineToBind("oneDNN has no primitive for it");
+  if (plan == nullptr) return bind_plain();
   return bind(
       [plan](const void* from, void* to, void* scratch) {
         const void* tensors[] = {from, to};
@@ -189,10 +202,10 @@ Status PoolFast(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, c
                 bool cacheable, Tensor* out, Allocator* allocator) {
   const auto plain = [&]() -> Status {
     if (x.dtype() != Dtype::kFloat) return Unimplemented("no pool of ", DtypeName(x.dtype()));
-    nn::PoolReference(kind, p, x, out);
+    nn::PoolReference(kind, p, x.dtype(), x.raw(), out->raw());
     return OkStatus();
   };
-  if (out->num_elements() < kSmallPool || p.depth_window > 1) return plain();
+  if (IsSmall(p)) return plain();
   if (IsOwn(kind, p, x.dtype())) {
     RunOwn(nn::MaxPool(p), x.dtype(), x.raw(), out->raw());
     return OkStatus();
@@ -243,7 +256,7 @@ Status RunPoolOf(OpContext& ctx, const nn::PoolAttrs& attrs, bool cacheable) {
     }
     return OkStatus();
   }
-  nn::PoolReference(attrs.kind, p, x, out);
+  nn::PoolReference(attrs.kind, p, dtype, x.raw(), out->raw());
   return OkStatus();
 }
 

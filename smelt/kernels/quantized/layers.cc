@@ -220,7 +220,7 @@ Status RunQuantizedPool(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(plain, p.output, ctx.step().allocator));
   if (out.num_elements() > 0) {
     if (kKind == nn::PoolKind::kMax) {
-      nn::PoolReference(kKind, p, in.WithDtype(plain), &out);
+      nn::PoolReference(kKind, p, plain, in.raw(), out.raw());
     } else if (plain == Dtype::kInt8) {
       AveragePlain(p, Plain<int8_t>(in), Plain<int8_t>(&out));
     } else {
