@@ -74,6 +74,29 @@ Endpoint SegmentCount(Endpoint segments, OperatorChain& c) {
                1);
 }
 
+// SEGMENT_SUM refuses numbers that do not begin at 0 or leave one out.
+bool LeavesNoneOut(const std::vector<int64_t>& segments) {
+  int64_t last = 0;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i] != last && (i == 0 || segments[i] != last + 1)) return false;
+    last = segments[i];
+  }
+  return true;
+}
+
+LiteEndpoints SegmentSum(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kSegmentTypes));
+  const std::optional<std::vector<int64_t>> numbers = l.Integers(n.input(1));
+  ASSIGN_OR_RETURN(const Endpoint segments, AsInt32(n.input(1), l));
+  if (numbers && LeavesNoneOut(*numbers)) {
+    return One(l.Add("tfl.segment_sum", {n.input(0), segments}, {}, l.OutputOf(n)));
+  }
+  OperatorChain c(l);
+  const Endpoint count = numbers ? l.Int(numbers->back() + 1) : SegmentCount(segments, c);
+  return c.Done(
+      c.Make("tfl.unsorted_segment_sum", {n.input(0), segments, count}, {}, l.OutputOf(n)));
+}
+
 // Segments of sorted rows; where there are none the result is 0, of products 1.
 LiteEndpoints SortedSegments(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kSegmentTypes));
@@ -366,6 +389,7 @@ constexpr ExportRow kPartitionRows[] = {
     {"UniqueV2", Uniques},
     {"UniqueWithCounts", Uniques},
     {"UniqueWithCountsV2", Uniques},
+    {"SegmentSum", SegmentSum},
     {"SegmentMax", SortedSegments, "tfl.unsorted_segment_max"},
     {"SegmentMin", SortedSegments, "tfl.unsorted_segment_min"},
     {"SegmentProd", SortedSegments, "tfl.unsorted_segment_prod"},

@@ -58,7 +58,6 @@ constexpr ExportRow kReduceRows[] = {
     {"ArgMax", ArgExtreme, "tfl.arg_max"},
     {"ArgMin", ArgExtreme, "tfl.arg_min"},
     {"L2Loss", L2Loss},
-    {"SegmentSum", Segments, "tfl.segment_sum"},
     {"UnsortedSegmentSum", Segments, "tfl.unsorted_segment_sum"},
     {"UnsortedSegmentProd", Segments, "tfl.unsorted_segment_prod"},
     {"UnsortedSegmentMax", Segments, "tfl.unsorted_segment_max"},
