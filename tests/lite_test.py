@@ -506,4 +506,18 @@ values = "np.ones((2, 48))"
 code, out, err = call("run", bare, "--signature_def", "serving_default", "--input_exprs", f"{names['inputs'][0]}={values}")
 want = call("run", listed, "--signature_def", "serving_default", "--input_exprs", f"x={values}")
 check("and answers as serving_default by the names of tensors", code == 0 and out.splitlines()[1:] == want[1].splitlines()[1:] and names["outputs"][0] in out.splitlines()[0], out + err)
+
+# ---- conditionals of version 1 whose tests are known, as recurrences that are unrolled with lengths that are constants have them
+
+BOOL, OF_INTS = {"T": "type: DT_BOOL"}, {"T": "type: DT_INT32"}
+CHOICES = (placeholder("x", 2) + int_const("one", 1) + int_const("two", 2) + int_const("three", 3)
+           + node("zeros", "Const", dtype="type: DT_FLOAT", value="tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: 0 }")
+           + node("outer", "LessEqual", "two", "one", **OF_INTS) + node("outer_id", "Identity", "outer", **BOOL)
+           + node("least", "Switch", "two", "outer_id", **OF_INTS) + node("inner", "Greater", "three", "least", **OF_INTS) + node("inner_id", "Identity", "inner", **BOOL)
+           + node("in", "Switch", "x", "outer_id", **FLOAT) + node("deep", "Switch", "in", "inner_id", **FLOAT) + node("yes", "Tanh", "deep:1", **FLOAT)
+           + node("none", "Switch", "zeros", "outer_id", **FLOAT) + node("none_deep", "Switch", "none", "inner_id", **FLOAT) + node("no", "Neg", "none_deep", **FLOAT)
+           + node("inner_end", "Merge", "no", "yes", N="i: 2", **FLOAT) + node("past", "Switch", "zeros", "outer", **FLOAT)
+           + node("end", "Merge", "inner_end", "past:1", N="i: 2", **FLOAT) + node("y", "Identity", "end", **FLOAT))
+code, out, err, path = frozen(CHOICES)
+check("what known tests never choose goes", code == 0 and ops(path) == ["TANH"], out + err)
 finish()

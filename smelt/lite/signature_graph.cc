@@ -34,6 +34,7 @@ constexpr absl::string_view kPasses[] = {
     "constant_folding",             // shapes, axes, and what is made of weights
     "arithmetic_optimizer",         // neighbors that undo each other
     "constant_folding",             // what that brought together
+    "loop_optimizer",               // what tests that are known by now never choose
     "dependency_optimizer",         // and the identities that it left
 };
 
