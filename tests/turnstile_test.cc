@@ -93,7 +93,7 @@ TEST(Turnstile, WhoIsNotWantedAnyMoreLeavesTheQueue) {
   turnstile.Leave(0);
 }
 
-TEST(RunTime, IsThatOfRunsThatNobodyStopped) {
+TEST(RunTime, IsThatOfTheShortestRunsOfLate) {
   RunTime time;
   EXPECT_EQ(time.nanoseconds(), 0);
   time.Note(9'000'000);  // the first run makes what later ones have

@@ -151,9 +151,9 @@ void Session::FillStep(Step& step, ResourceManager* step_resources,
 static Status RunTimed(const FrozenExecutable::Build& build, std::span<Tensor> args,
                        std::vector<Tensor>* results, Step& step) {
   if (!RunTime::Samples(step.id)) return build.executable->Run(args, results, step);
-  const int64_t begin = absl::GetCurrentTimeNanos();
+  const int64_t begin = RunTime::OfThread();
   Status status = build.executable->Run(args, results, step);
-  if (status.ok()) build.run_time.Note(absl::GetCurrentTimeNanos() - begin);
+  if (status.ok()) build.run_time.Note(RunTime::OfThread() - begin);
   return status;
 }
 

@@ -1,5 +1,7 @@
 #include "smelt/runtime/turnstile.h"
 
+#include <ctime>
+
 #include "absl/time/time.h"
 #include "smelt/base/team.h"
 
@@ -10,6 +12,12 @@ namespace {
 constexpr absl::Duration kLooks = absl::Milliseconds(5);
 
 }  // namespace
+
+int64_t RunTime::OfThread() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 Turnstile::Turnstile(int at_once) {
   for (int lane = at_once; lane-- > 0;) free_.push_back(lane);

@@ -50,11 +50,14 @@ class Turnstile {
 // How long the runs of something take at least, of late; what a few of them tell. Thread safe.
 class RunTime {
  public:
+  // What the calling thread has computed so far, in nanoseconds: it stands still while the system
+  // lets others compute.
+  static int64_t OfThread();
   // Shall the run with this number be timed?
   static bool Samples(int64_t run) { return run % 16 == 0; }
   void Note(int64_t nanoseconds) {
     const int64_t before = least_.load(std::memory_order_relaxed);
-    // One that another thread has stopped says little.
+    // The first makes what later ones have, and of larger requests nobody knows.
     const bool slower = before > 0 && nanoseconds > before;
     const int64_t now = slower ? before + (nanoseconds - before) / 64 : nanoseconds;
     least_.store(now, std::memory_order_relaxed);
