@@ -79,7 +79,7 @@ class AttentionFinder {
     NoteReason(reasons_, *plan_.actions[first_].node, "begins no attention: ", why);
     return std::nullopt;
   }
-  // Within a few actions, each the only reader of the one before.
+  // Within a few actions, each the first reader of the one before.
   bool SoftmaxFollows(size_t first) const {
     size_t next = first;
     for (int steps = 0; steps < 8; ++steps) {

@@ -60,11 +60,6 @@ Status SetInts(OpContext& ctx, int i, std::span<const int64_t> values) {
   return OkStatus();
 }
 
-StatusOr<std::unique_ptr<BoundKernel>> IntAttrs::Bind(const BindContext& context) {
-  if (bind == nullptr) return nullptr;
-  return bind(*this, context);
-}
-
 StatusOr<std::unique_ptr<KernelState>> ReadIntAttrs(const Node& node,
                                                     std::initializer_list<absl::string_view> names,
                                                     IntAttrs::BindFunction bind) {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "smelt/kernels/common/binds_by_function.h"
 #include "smelt/kernels/common/bound_function.h"
-#include "smelt/kernels/kernel.h"
 
 namespace smelt {
 
@@ -29,13 +29,9 @@ Status SetInts(OpContext& ctx, int i, std::span<const int64_t> values);
 
 // Up to six integer (or bool) attributes, read once per node, in the order of the names that
 // ReadIntAttrs is given. INVALID_ARGUMENT when one is missing or of another type.
-struct IntAttrs final : KernelState {
-  using BindFunction = StatusOr<std::unique_ptr<BoundKernel>> (*)(const IntAttrs& attrs,
-                                                                  const BindContext& context);
+struct IntAttrs final : BindsByFunction<IntAttrs> {
   std::array<int64_t, 6> values{};
-  BindFunction bind = nullptr;  // nullptr: the kernel is never bound
   int64_t operator[](int i) const { return values[i]; }
-  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
 StatusOr<std::unique_ptr<KernelState>> ReadIntAttrs(const Node& node,
                                                     std::initializer_list<absl::string_view> names,

@@ -4,21 +4,12 @@
 #define SMELT_KERNELS_COMMON_FAKE_RANGE_H_
 
 #include <cmath>
-#include <memory>
 
-#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/common/binds_by_function.h"
 
 namespace smelt::quantized {
 
-struct FakeQuantState final : KernelState {
-  using BindFunction = StatusOr<std::unique_ptr<BoundKernel>> (*)(const FakeQuantState& state,
-                                                                  const BindContext& context);
-  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override {
-    if (bind == nullptr) return nullptr;
-    return bind(*this, context);
-  }
-
-  BindFunction bind = nullptr;  // nullptr: the kernel is never bound
+struct FakeQuantState final : BindsByFunction<FakeQuantState> {
   float quant_min = 0, quant_max = 255;
   float min = 0, max = 0;  // of the ops that have them as attributes
 };

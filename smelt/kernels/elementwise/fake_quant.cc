@@ -18,11 +18,7 @@ using quantized::FakeQuantState;
 using quantized::NudgedRange;
 
 template <FakeQuantState::BindFunction kBind>
-StatusOr<std::unique_ptr<KernelState>> PrepareFakeQuant(const Node& node) {
-  ASSIGN_OR_RETURN(auto state, quantized::ReadFakeQuant(node));
-  static_cast<FakeQuantState&>(*state).bind = kBind;
-  return state;
-}
+constexpr auto PrepareFakeQuant = PrepareBoundBy<FakeQuantState, quantized::ReadFakeQuant, kBind>;
 
 NudgedRange Nudge(const FakeQuantState& s, float min, float max) {
   return quantized::Nudge(s.quant_min, s.quant_max, min, max);

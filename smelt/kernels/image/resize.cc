@@ -323,11 +323,7 @@ StatusOr<std::unique_ptr<BoundKernel>> BindResizeBilinear(const ResizeState& s,
 }
 
 template <ResizeState::BindFunction kBind>
-StatusOr<std::unique_ptr<KernelState>> PrepareBoundResize(const Node& node) {
-  ASSIGN_OR_RETURN(auto state, PrepareResize(node));
-  static_cast<ResizeState&>(*state).bind = kBind;
-  return state;
-}
+constexpr auto PrepareBoundResize = PrepareBoundBy<ResizeState, PrepareResize, kBind>;
 
 constexpr DtypeSet kResizeTypes =
     kFloatTypes | kHalfTypes | kSignedIntTypes | Types(Dtype::kUint8, Dtype::kUint16);

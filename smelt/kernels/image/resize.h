@@ -6,20 +6,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/common/binds_by_function.h"
 
 namespace smelt::image {
 
 // The attributes of the resizing ops and their gradients; a prepare function.
-struct ResizeState final : KernelState {
-  using BindFunction = StatusOr<std::unique_ptr<BoundKernel>> (*)(const ResizeState& state,
-                                                                  const BindContext& context);
-  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override {
-    if (bind == nullptr) return nullptr;
-    return bind(*this, context);
-  }
-
-  BindFunction bind = nullptr;  // nullptr: the kernel is never bound
+struct ResizeState final : BindsByFunction<ResizeState> {
   bool align_corners = false;
   bool half_pixel_centers = false;
 };
