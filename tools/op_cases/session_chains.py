@@ -395,8 +395,21 @@ def sizes_through_floats(r):
     yield graph_case("ResizeBilinear", scaled, name="to_sizes_times_a_float")
 
 
+def signs_of_little(r):
+    """What is exp(x) - 1 is 0 of a number that 1 takes in: the sign says so, alone and in a chain."""
+    for dtype, little in ((tf.float32, 1e-9), (tf.float64, 1e-18)):
+        value = np.array([-little, -1e-3, -0.0, little, 2, -np.inf, np.nan], dtype.as_numpy_dtype)
+
+        def graph():
+            x = ph([None], dtype)
+            return [Step(fetch=[y for act in (tf.nn.elu, tf.nn.selu) for y in (act(x), tf.sign(act(x)), tf.nn.relu(tf.sign(act(x * 1.0)) + 0.5))], feed={x: value[:n]}) for n in (1, 7)]
+
+        yield graph_case("Elu", graph, name="sign_of_little_" + dtype.name)
+
+
 def cases(r):
     yield from chains(r)
     yield from found(r)
     yield from constant_norms(r)
     yield from sizes_through_floats(r)
+    yield from signs_of_little(r)

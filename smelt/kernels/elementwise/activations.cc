@@ -23,11 +23,11 @@ struct ActRelu6 {
   }
 };
 struct ActElu {
-  static double Of(double x) { return x < 0 ? std::expm1(x) : x; }
+  static double Of(double x) { return x < 0 ? std::exp(x) - 1 : x; }
 };
 struct ActSelu {
   static double Of(double x) {
-    return x < 0 ? 1.7580993408473768599402175208123 * std::expm1(x)
+    return x < 0 ? 1.7580993408473768599402175208123 * (std::exp(x) - 1)
                  : 1.0507009873554804934193349852946 * x;
   }
 };
