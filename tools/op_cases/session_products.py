@@ -34,3 +34,24 @@ def cases(r):
         return [Step(fetch=told(q) + told(back + x), feed=f) for f in feeds(r, corner, images)]
 
     yield graph_case("Einsum", heads, name="tiled_with_sum")
+
+    # A column is one number of each row: with a bias, a sum and an activation behind, of few rows and more, of products and of a computed column.
+    def column():
+        fetch, feed = [], {}
+        for rows, depth in ((None, 64), (None, 1), (None, 13), (None, 290)):
+            x = tf.compat.v1.placeholder(tf.float32, [rows, depth])
+            w = waves([depth, 1], depth * 0.1) * 0.5
+            y = tf.matmul(x, w)
+            fetch += [y, tf.nn.relu(y + waves([1], 0.7)), tf.tanh(tf.matmul(tf.square(x), w) + tf.reduce_max(x, 1, keepdims=True)), tf.matmul(x, tf.transpose(w), transpose_b=True) + y,
+                      tf.matmul(x, tf.transpose(x)[:, :1])]
+            feed[x] = depth
+        steps = []
+        for rows in (1, 3, 16, 17, 40):
+            values = {x: r.normal((min(rows, 300 // depth), depth)).astype(np.float32) for x, depth in feed.items()}
+            if rows == 3:
+                for v in values.values():
+                    v[0, :1], v[-1, -1:] = np.nan, np.inf
+            steps.append(Step(fetch=fetch, feed=values))
+        return steps
+
+    yield graph_case("MatMul", column, name="of_one_column")

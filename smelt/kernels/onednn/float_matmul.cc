@@ -73,7 +73,7 @@ bool IsSmallProduct(const nn::MatMulProblem& p) {
 // Are the loops of isa.h faster for this product than the library?
 bool WantsOwnLoop(const nn::MatMulProblem& p, bool constant_b) {
   if (p.transpose_a || p.batches() != 1) return false;
-  if (IsSmallProduct(p)) return true;
+  if (IsSmallProduct(p) || (p.n == 1 && p.m <= kFewRows)) return true;
   if (p.transpose_b) return false;
   // One row reads each weight once: there is nothing to gain from packing, nor from compiling.
   if (p.m == 1) return true;
@@ -82,9 +82,9 @@ bool WantsOwnLoop(const nn::MatMulProblem& p, bool constant_b) {
   return !constant_b && p.m <= 8 && p.n % 256 == 0;
 }
 
-// Can weights be packed for loops of our own, once for all runs?
+// Can weights be packed for loops of our own, once for all runs? One column lies as it is read.
 bool Packs(const nn::MatMulProblem& p, bool constant_b) {
-  return constant_b && p.n <= kMostPacked / p.k;
+  return constant_b && p.n > 1 && p.n <= kMostPacked / p.k;
 }
 bool IsFewRows(const nn::MatMulProblem& p) {
   return !p.transpose_a && p.batches() == 1 && p.m <= kFewRows;
@@ -118,7 +118,7 @@ void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const L
              const LoopAddends& addends, float* y) {
   const IsaTable& isa = Isa();
   const float* bias = addends.bias;
-  if (!p.transpose_b) {
+  if (!p.transpose_b && p.n > 1) {
     // Slices of columns, in whole cache lines.
     constexpr int64_t kSlice = 64;
     const int64_t slices = (p.n + kSlice - 1) / kSlice;
