@@ -133,8 +133,8 @@ class FloatSteps {
  public:
   FloatSteps() = default;
   FloatSteps(const Range& range, int32_t zero)
-      : low_(static_cast<float>(range.low - zero)),
-        high_(static_cast<float>(range.high - zero)),
+      : low_(static_cast<float>(int64_t{range.low} - zero)),
+        high_(static_cast<float>(int64_t{range.high} - zero)),
         zero_(zero) {}
   int32_t operator()(int32_t sum, float scale) const { return Of(static_cast<float>(sum) * scale); }
   int32_t Of(float v) const {

@@ -144,7 +144,7 @@ void Requantize(const ScaleState& s, const Tensor& in, Tensor* out) {
   To* y = out->data<To>();
   ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int32_t value = static_cast<int32_t>(x[i]) - s.in.zero();
+      const int32_t value = WrappedSum(x[i], WrappedProduct(s.in.zero(), -1));
       if (s.in_256ths != 0) {
         y[i] = static_cast<To>(s.range.Clamp((value * s.in_256ths + 128) >> 8, s.out.zero()));
         continue;

@@ -101,6 +101,9 @@ std::string DeclineSvdf(const Node& node) {
   if (node.input_types[0] != Dtype::kFloat) {
     return absl::StrCat("its input is ", DtypeName(node.input_types[0]));
   }
+  if (node.output_types[0] != Dtype::kFloat) {
+    return absl::StrCat("its output is ", DtypeName(node.output_types[0]));
+  }
   return DeclineActivation(node);
 }
 
