@@ -312,12 +312,12 @@ void DensePacked(const float* x, int64_t ldx, int64_t m, int64_t k, const float*
   const int64_t most = m > kTallRows && k > 2 * kNear ? kNear : k;
   int64_t j = 0;
   if (m == 1 && k * n <= kNearWeights) {
-    // A value is read for two panels.
-    constexpr int kSums = kPanelVecs < 4 ? 2 : 1;
-    for (; j + 2 * kPanel <= n; j += 2 * kPanel) {
-      Tile<1, 2 * kPanelVecs, kSums>(x, 0, k, packed + j * k, kPanel, k,
-                                     {bias ? bias + j : nullptr, 0}, y + j, 0, 2 * kPanel,
-                                     k * kPanel);
+    // Two panels, or with 32 registers one: as many sums as hide how long an addition takes.
+    constexpr int kPanels = kVecRegisters == 32 ? 1 : 2, kSums = 2;
+    for (; j + kPanels * kPanel <= n; j += kPanels * kPanel) {
+      Tile<1, kPanels * kPanelVecs, kSums>(x, 0, k, packed + j * k, kPanel, k,
+                                           {bias ? bias + j : nullptr, 0}, y + j, 0,
+                                           kPanels * kPanel, k * kPanel);
     }
   }
   for (; j < n; j += kPanel) {
