@@ -17,27 +17,28 @@ TEST(IsaDense, AnyShape) {
       for (const int64_t n : {1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 48, 63, 64, 65, 100, 131}) {
         const int64_t ldx = k + 2, ldw = n + (n % 3), ldy = n + 1;
         const std::vector<float> x = Floats(m > 0 ? (m - 1) * ldx + k : 0, -1, 1),
-                                 bias = Floats(n, -1, 1);
+                                 bias = Floats(n, -1, 1),
+                                 addend = Floats(m > 0 ? (m - 1) * ldy + n : 0, -1, 1);
         // No more than the matrix may be read.
         const std::vector<float> w = Floats(k > 0 ? (k - 1) * ldw + n : 0, -1, 1);
         std::vector<float> turned(k * n);
         for (int64_t i = 0; i < k; ++i) {
           for (int64_t j = 0; j < n; ++j) turned[j * k + i] = w[i * ldw + j];
         }
-        AtTheEdge<float> x_edge(x), w_edge(w), bias_edge(bias);
+        AtTheEdge<float> x_edge(x), w_edge(w), bias_edge(bias), addend_edge(addend);
         const int64_t panel = Isa().dense_panel;
         std::vector<float> packed(k * ((n + panel - 1) / panel) * panel, kNaN), again(packed);
         Isa().dense_pack(w_edge.data(), ldw, k, n, packed.data());
         Isa().dense_pack_turned(turned.data(), k, k, n, again.data());
         ASSERT_EQ(packed, again);
-        const bool has_bias = n % 2 == 0;
+        const bool has_bias = n % 2 == 0, has_addend = k % 2 == 0;
         const UnaryF32 act = m % 2 == 0 ? UnaryF32::kRelu : UnaryF32::kIdentity;
         for (const bool packs : {false, true}) {
           std::vector<float> y(m * ldy + 1, 77.0f);
           const float* b = has_bias ? bias_edge.data() : nullptr;
           if (packs) {
-            Isa().dense_packed(x_edge.data(), ldx, m, k, packed.data(), n, b, act, 0, y.data(),
-                               ldy);
+            Isa().dense_packed(x_edge.data(), ldx, m, k, packed.data(), n, b,
+                               has_addend ? addend_edge.data() : nullptr, act, 0, y.data(), ldy);
           } else {
             Isa().dense(x_edge.data(), ldx, m, k, w_edge.data(), ldw, n, b, act, 0, y.data(), ldy);
           }
@@ -45,6 +46,7 @@ TEST(IsaDense, AnyShape) {
             for (int64_t j = 0; j < n; ++j) {
               double sum = has_bias ? bias[j] : 0.0f;
               for (int64_t i = 0; i < k; ++i) sum += double{x[r * ldx + i]} * w[i * ldw + j];
+              if (packs && has_addend) sum += addend[r * ldy + j];
               if (act == UnaryF32::kRelu) sum = std::max(sum, 0.0);
               // What cancels keeps the roundings of what was added.
               ASSERT_TRUE(Near(y[r * ldy + j], sum, 1e-6 + 1e-8 * k, k < 100 ? 8 : 40))

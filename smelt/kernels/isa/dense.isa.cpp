@@ -46,13 +46,17 @@ struct Start {
   int64_t step;
 };
 
-// M rows by V vectors, of which `columns` are stored. U sums run side by side: one row alone would
+inline const float* Behind(const float* p, int64_t by) { return p == nullptr ? p : p + by; }
+
+// M rows by V vectors, of which `columns` are stored; `addend`, rows as far apart as those of y, is
+// added last. U sums run side by side: one row alone would
 // wait for each addition. From row full_k on, reading whole vectors of w would leave the matrix.
 // Of more than one panel, weights of the next lie `apart` floats behind. kAhead: see kRowsAhead.
 template <int M, int V, int U, bool kAhead = false>
 inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int64_t k,
                                                 const float* w, int64_t ldw, int64_t full_k,
-                                                Start start, float* y, int64_t ldy, int64_t columns,
+                                                Start start, const float* addend, float* y,
+                                                int64_t ldy, int64_t columns,
                                                 int64_t apart = kPanel) {
   const auto weights = [&](const float* row, int v) __attribute__((always_inline)) {
     return row + v / kPanelVecs * apart + v % kPanelVecs * kLanes;
@@ -75,6 +79,7 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
     }
   }
   int64_t i = 0;
+#pragma GCC unroll 2
   for (; i + U <= full_k; i += U) {
 #pragma GCC unroll 8
     for (int u = 0; u < U; ++u) {
@@ -114,6 +119,10 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
       for (int u = 1; u < U; ++u) sum += acc[u][m][v];
       const int64_t left = columns - v * kLanes;
       float* out = y + m * ldy + v * kLanes;
+      if (addend != nullptr) {
+        const float* last = addend + m * ldy + v * kLanes;
+        sum += left >= kLanes ? LoadVec(last) : LoadPart(last, left > 0 ? left : 0);
+      }
       if (left >= kLanes) {
         StoreVec(out, sum);
       } else if (left > 0) {
@@ -128,8 +137,8 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
 template <int M, int V, bool kFar>
 inline __attribute__((always_inline)) void Rows(const float* x, int64_t ldx, int64_t k,
                                                 const float* w, int64_t ldw, int64_t full_k,
-                                                Start start, float* y, int64_t ldy,
-                                                int64_t columns) {
+                                                Start start, const float* addend, float* y,
+                                                int64_t ldy, int64_t columns) {
   constexpr int kVecs = M > kTileRows && V > 2 ? 2 : V;
   // So many sums hide how long an addition takes. From four rows on they are added in one order.
   constexpr int kSums = (M < 4 ? M : 4) * kVecs;
@@ -139,14 +148,15 @@ inline __attribute__((always_inline)) void Rows(const float* x, int64_t ldx, int
     const Start sums = {start.sums == nullptr ? nullptr : start.sums + from, start.step};
     // Without rows there need not be a matrix.
     Tile<M, kVecs, kUnrolled, kFar && (M > 1)>(x, ldx, k, k > 0 ? w + from : w, ldw, full_k, sums,
-                                               y + from, ldy, columns - from);
+                                               Behind(addend, from), y + from, ldy, columns - from);
   }
 }
 
 // All rows of one panel of V vectors. kFar: the weights are not in the nearest cache.
 template <int V, bool kFar = false>
 void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
-           int64_t full_k, Start start, float* y, int64_t ldy, int64_t columns) {
+           int64_t full_k, Start start, const float* addend, float* y, int64_t ldy,
+           int64_t columns) {
   static_assert(V <= 2 || V == kPanelVecs);
   // As few tiles as there can be, of as even heights: a low one is slower than its share.
   const int64_t tiles = (m + kTallRows - 1) / kTallRows;
@@ -155,7 +165,8 @@ void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
     const auto rows = [&]<int M>() __attribute__((always_inline)) {
       const Start sums = {start.sums == nullptr ? nullptr : start.sums + r * start.step,
                           start.step};
-      Rows<M, V, kFar>(x + r * ldx, ldx, k, w, ldw, full_k, sums, y + r * ldy, ldy, columns);
+      Rows<M, V, kFar>(x + r * ldx, ldx, k, w, ldw, full_k, sums, Behind(addend, r * ldy),
+                       y + r * ldy, ldy, columns);
     };
     [&]<int... M>(std::integer_sequence<int, M...>) {
       ((height == M + 1 ? rows.template operator()<M + 1>() : void()), ...);
@@ -224,7 +235,7 @@ void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
     }
   }
   for (; j + kPanel <= n; j += kPanel) {
-    Panel<kPanelVecs>(x, ldx, m, k, w + j, ldw, k, {bias ? bias + j : nullptr, 0}, y + j, ldy,
+    Panel<kPanelVecs>(x, ldx, m, k, w + j, ldw, k, {Behind(bias, j), 0}, nullptr, y + j, ldy,
                       kPanel);
   }
   for (; j < n; j += kLanes) {
@@ -239,7 +250,7 @@ void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
         full_k = full_k > k ? k : full_k;
       }
     }
-    Panel<1>(x, ldx, m, k, w + j, ldw, full_k, {bias ? bias + j : nullptr, 0}, y + j, ldy, columns);
+    Panel<1>(x, ldx, m, k, w + j, ldw, full_k, {Behind(bias, j), 0}, nullptr, y + j, ldy, columns);
   }
   Activate(y, ldy, m, n, act, alpha);
 }
@@ -306,7 +317,8 @@ void DensePackTurned(const float* turned, int64_t ldw, int64_t k, int64_t n, flo
 }
 
 void DensePacked(const float* x, int64_t ldx, int64_t m, int64_t k, const float* packed, int64_t n,
-                 const float* bias, UnaryF32 act, float alpha, float* y, int64_t ldy) {
+                 const float* bias, const float* addend, UnaryF32 act, float alpha, float* y,
+                 int64_t ldy) {
   // Rows that take several tiles go by while a part of a panel's weights is in the nearest cache.
   constexpr int64_t kNear = (int64_t{16} << 10) / (kPanel * int64_t{sizeof(float)});
   const int64_t most = m > kTallRows && k > 2 * kNear ? kNear : k;
@@ -315,9 +327,9 @@ void DensePacked(const float* x, int64_t ldx, int64_t m, int64_t k, const float*
     // Two panels, or with 32 registers one: as many sums as hide how long an addition takes.
     constexpr int kPanels = kVecRegisters == 32 ? 1 : 2, kSums = 2;
     for (; j + kPanels * kPanel <= n; j += kPanels * kPanel) {
-      Tile<1, kPanels * kPanelVecs, kSums>(x, 0, k, packed + j * k, kPanel, k,
-                                           {bias ? bias + j : nullptr, 0}, y + j, 0,
-                                           kPanels * kPanel, k * kPanel);
+      Tile<1, kPanels * kPanelVecs, kSums>(x, 0, k, packed + j * k, kPanel, k, {Behind(bias, j), 0},
+                                           Behind(addend, j), y + j, 0, kPanels * kPanel,
+                                           k * kPanel);
     }
   }
   for (; j < n; j += kPanel) {
@@ -327,16 +339,18 @@ void DensePacked(const float* x, int64_t ldx, int64_t m, int64_t k, const float*
     do {
       const int64_t part = k - done < most ? k - done : most;
       const float* w = packed + j * k + done * kPanel;
-      const Start start = done > 0 ? Start{y + j, ldy} : Start{bias ? bias + j : nullptr, 0};
+      const Start start = done > 0 ? Start{y + j, ldy} : Start{Behind(bias, j), 0};
+      const float* last = done + part < k ? nullptr : Behind(addend, j);
       if (vectors == 1) {
-        Panel<1>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy, columns);
+        Panel<1>(x + done, ldx, m, part, w, kPanel, part, start, last, y + j, ldy, columns);
       } else if (vectors == 2) {
-        Panel<2>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy, columns);
+        Panel<2>(x + done, ldx, m, part, w, kPanel, part, start, last, y + j, ldy, columns);
       } else if (k * n > kNearestWeights) {
-        Panel<kPanelVecs, true>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy,
+        Panel<kPanelVecs, true>(x + done, ldx, m, part, w, kPanel, part, start, last, y + j, ldy,
                                 columns);
       } else {
-        Panel<kPanelVecs>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy, columns);
+        Panel<kPanelVecs>(x + done, ldx, m, part, w, kPanel, part, start, last, y + j, ldy,
+                          columns);
       }
       done += part;
     } while (done < k);

@@ -165,14 +165,15 @@ struct IsaTable {
   void (*dense)(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
                 int64_t n, const float* bias, UnaryF32 act, float alpha, float* y, int64_t ldy);
   // The same with w as dense_pack wrote it: panels of dense_panel columns, k rows each, the last
-  // padded by zeros: k * ceil(n / dense_panel) * dense_panel floats.
+  // padded by zeros: k * ceil(n / dense_panel) * dense_panel floats. Before act `addend`, [m,n]
+  // with rows ldy apart, is added to the sums; it may be nullptr.
   int64_t dense_panel;
   void (*dense_pack)(const float* w, int64_t ldw, int64_t k, int64_t n, float* packed);
   // The same for the w that `turned`, [n,k] with rows ldw elements apart, is when it is transposed.
   void (*dense_pack_turned)(const float* turned, int64_t ldw, int64_t k, int64_t n, float* packed);
   void (*dense_packed)(const float* x, int64_t ldx, int64_t m, int64_t k, const float* packed,
-                       int64_t n, const float* bias, UnaryF32 act, float alpha, float* y,
-                       int64_t ldy);
+                       int64_t n, const float* bias, const float* addend, UnaryF32 act, float alpha,
+                       float* y, int64_t ldy);
 };
 
 // The best set that this processor runs, but none above the one that the environment variable

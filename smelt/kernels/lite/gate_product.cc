@@ -114,7 +114,7 @@ void GateProduct::AddFloat(const float* x, int64_t rows, float* sums) const {
   for (int64_t r = 0; r < rows; r += kGateRows) {
     const int64_t n = std::min(kGateRows, rows - r);
     Isa().dense_packed(x + r * depth_, depth_, n, depth_, packed_.data(), columns_, nullptr,
-                       UnaryF32::kIdentity, 0, part.data(), columns_);
+                       nullptr, UnaryF32::kIdentity, 0, part.data(), columns_);
     float* to = sums + r * columns_;
     add.vv(to, part.data(), to, n * columns_);
   }

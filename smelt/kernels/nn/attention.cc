@@ -69,8 +69,8 @@ class BoundAttention final : public BoundKernel {
     if (packs_) {
       // Whole vectors: what is behind the last key is zeros.
       const int64_t columns = RoundedUp(a_.keys, IsaScores().lanes);
-      isa.dense_packed(q, a_.q_row, count, a_.depth, keys, columns, nullptr, UnaryF32::kIdentity, 0,
-                       scores, row_);
+      isa.dense_packed(q, a_.q_row, count, a_.depth, keys, columns, nullptr, nullptr,
+                       UnaryF32::kIdentity, 0, scores, row_);
     } else if (a_.k_column == 1) {
       for (int64_t r = 0; r < count; ++r) {
         for (int64_t j = 0; j < a_.keys; ++j) {
@@ -88,8 +88,8 @@ class BoundAttention final : public BoundKernel {
     }
     float* out = o.out + unit.out + first * a_.out_row;
     if (packs_) {
-      isa.dense_packed(scores, row_, count, a_.keys, values, a_.width, nullptr, UnaryF32::kIdentity,
-                       0, out, a_.out_row);
+      isa.dense_packed(scores, row_, count, a_.keys, values, a_.width, nullptr, nullptr,
+                       UnaryF32::kIdentity, 0, out, a_.out_row);
     } else {
       isa.dense(scores, row_, count, a_.keys, o.v + unit.v, a_.v_row, a_.width, nullptr,
                 UnaryF32::kIdentity, 0, out, a_.out_row);

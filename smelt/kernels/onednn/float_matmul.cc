@@ -224,8 +224,8 @@ class PackedLoop final : public BoundKernel {
       const int64_t from = begin * isa.dense_panel;
       const int64_t n = std::min(end * isa.dense_panel, p_.n) - from;
       isa.dense_packed(a, p_.k, p_.m, p_.k, weights + from * p_.k, n, bias ? bias + from : nullptr,
-                       ActInside(steps_), steps_.alpha, y + from, p_.n);
-      if (steps_.addend >= 0) AddMatrix(p_, steps_, addends.matrix, from, n, y);
+                       addends.matrix ? addends.matrix + from : nullptr, steps_.act, steps_.alpha,
+                       y + from, p_.n);
     };
     bool back = false;
     if (turns_) {
