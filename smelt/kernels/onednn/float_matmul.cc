@@ -198,13 +198,17 @@ class PackedLoop final : public BoundKernel {
  public:
   // Fewer bytes stay in a core's cache anyway.
   static constexpr size_t kLeastTurned = size_t{1} << 18;
+  static constexpr int64_t kLeastOfLargePages = int64_t{1} << 17;  // floats
 
   static StatusOr<std::unique_ptr<BoundKernel>> Make(const nn::MatMulProblem& p,
                                                      const LoopSteps& steps, const float* b) {
     const IsaTable& isa = Isa();
     const int64_t panels = (p.n + isa.dense_panel - 1) / isa.dense_panel;
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{panels, p.k, isa.dense_panel}));
-    ASSIGN_OR_RETURN(Tensor weights, Tensor::Make(Dtype::kFloat, shape));
+    // Loops that read hundreds of small pages time and again wait for where these are.
+    const bool large = shape.num_elements() >= kLeastOfLargePages;
+    ASSIGN_OR_RETURN(Tensor weights,
+                     Tensor::Make(Dtype::kFloat, shape, large ? KeptAllocator() : HeapAllocator()));
     if (p.transpose_b) {
       isa.dense_pack_turned(b, p.k, p.k, p.n, weights.data<float>());
     } else {
