@@ -231,10 +231,7 @@ std::string DeclineLstm(const Node& node, int least, int states, int outputs) {
   if (node.num_outputs() != outputs + states) {
     return absl::StrCat("it has ", node.num_outputs() - states, " outputs");
   }
-  if (node.input_types[0] != Dtype::kFloat || node.output_types[0] != Dtype::kFloat) {
-    return absl::StrCat("its input is ", DtypeName(node.input_types[0]));
-  }
-  return DeclineActivation(node);
+  return DeclineFloatCell(node);
 }
 std::string DeclineOneLstm(const Node& node) {
   if (node.Is("tfl.lstm") && node.String("kernel_type", "FULL") != "FULL") {

@@ -26,7 +26,13 @@ RecurrentActivation RecurrentActivationOf(const Node& node) {
   return static_cast<RecurrentActivation>(found - std::begin(kActivations));
 }
 
-std::string DeclineActivation(const Node& node) {
+std::string DeclineFloatCell(const Node& node) {
+  if (node.input_types[0] != Dtype::kFloat) {
+    return absl::StrCat("its input is ", DtypeName(node.input_types[0]));
+  }
+  for (const Dtype type : node.output_types) {
+    if (type != Dtype::kFloat) return absl::StrCat("a result of it is ", DtypeName(type));
+  }
   const std::string name = ActivationName(node);
   if (std::ranges::find(kActivations, name) != std::end(kActivations)) return "";
   return absl::StrCat("its activation is ", name);

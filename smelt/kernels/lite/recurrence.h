@@ -11,9 +11,11 @@
 namespace smelt::lite {
 
 enum class RecurrentActivation : uint8_t { kNone, kRelu, kReluN1To1, kRelu6, kTanh, kSignBit };
-// That of the node; `decline` has asked DeclineActivation.
+// That of the node; `decline` has asked DeclineFloatCell.
 RecurrentActivation RecurrentActivationOf(const Node& node);
-std::string DeclineActivation(const Node& node);
+// For `decline` of cells of floats: other inputs and results, states among them, and activations
+// that there are not.
+std::string DeclineFloatCell(const Node& node);
 // y = activation(x), which may be the same; kSignBit is 1 for what has a sign, else 0.
 void Activate(RecurrentActivation activation, const float* x, float* y, int64_t n);
 

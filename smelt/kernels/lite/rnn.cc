@@ -180,10 +180,7 @@ std::string DeclineRnn(const Node& node, int least, int outputs) {
   if (node.num_outputs() != outputs) {
     return absl::StrCat("it has ", node.num_outputs(), " outputs and states");
   }
-  if (node.input_types[0] != Dtype::kFloat || node.output_types[0] != Dtype::kFloat) {
-    return absl::StrCat("its input is ", DtypeName(node.input_types[0]));
-  }
-  return DeclineActivation(node);
+  return DeclineFloatCell(node);
 }
 std::string DeclineOneWay(const Node& node) { return DeclineRnn(node, 5, 2); }
 std::string DeclineBothWays(const Node& node) {

@@ -98,13 +98,7 @@ std::string DeclineSvdf(const Node& node) {
   if (node.num_inputs() != 5 || node.num_outputs() != 2) {
     return absl::StrCat("it has ", node.num_inputs(), " inputs");
   }
-  if (node.input_types[0] != Dtype::kFloat) {
-    return absl::StrCat("its input is ", DtypeName(node.input_types[0]));
-  }
-  if (node.output_types[0] != Dtype::kFloat) {
-    return absl::StrCat("its output is ", DtypeName(node.output_types[0]));
-  }
-  return DeclineActivation(node);
+  return DeclineFloatCell(node);
 }
 
 // ---- int8, with a state and weights of time of int16
