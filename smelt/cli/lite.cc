@@ -1,4 +1,6 @@
 // smelt lite: a SavedModel, or a frozen graph, as a .tflite file.
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -25,6 +27,11 @@ std::vector<std::string> Tensors(const std::vector<std::string>& given) {
   }
   return out;
 }
+
+// Below it malloc keeps what was freed for what may come; above it each block goes back to the
+// system at once, as weights that are folded one after the other would else leave holes of their
+// sizes.
+constexpr int kLargeBlock = 128 << 10;
 
 StatusOr<std::unique_ptr<LoadedModel>> Load(const LiteCommandFlags& flags,
                                             const std::string& path) {
@@ -112,7 +119,9 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
   if (output.empty()) return UsageError("lite wants a model and the file to write");
   ProgressLine line;
   line.Step("lite: loading the model");
+  mallopt(M_MMAP_THRESHOLD, kLargeBlock);  // stated: otherwise it grows with what is freed
   ASSIGN_OR_RETURN(const auto loaded, Load(flags, path));
+  malloc_trim(0);  // what reading took, twice what is left of it
   line.Step("lite: exporting");
   LiteReport report;
   auto lite = ExportLite(*loaded, flags.lite, &report);
