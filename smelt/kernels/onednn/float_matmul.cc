@@ -1,7 +1,7 @@
 #include "smelt/kernels/onednn/float_matmul.h"
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <cstring>
 
 #include "smelt/base/parallel.h"
@@ -231,11 +231,7 @@ class PackedLoop final : public BoundKernel {
                        addends.matrix ? addends.matrix + from : nullptr, steps_.act, steps_.alpha,
                        y + from, p_.n);
     };
-    bool back = false;
-    if (turns_) {
-      back = back_.load(std::memory_order_relaxed);
-      back_.store(!back, std::memory_order_relaxed);
-    }
+    const bool back = turns_ && GoesBack();
     ParallelFor(weights_.dim(0), panels_per_thread_, [&](int64_t begin, int64_t end) {
       if (!back) return columns(begin, end);
       for (int64_t i = end; i-- > begin;) columns(i, i + 1);
@@ -251,13 +247,25 @@ class PackedLoop final : public BoundKernel {
         turns_(weights_.bytes() >= kLeastTurned),
         panels_per_thread_((LeastColumns(p) + Isa().dense_panel - 1) / Isa().dense_panel) {}
 
+  // Did this thread read the weights from the front the last time? Of each thread, as threads that
+  // take turns would seldom find it their own way round, and wait for each other to say it.
+  bool GoesBack() const {
+    struct Last {
+      const PackedLoop* of = nullptr;
+      bool back = false;
+    };
+    constexpr int kBits = 3;  // a loop's body has few products; any others are read from the front
+    thread_local std::array<Last, 1 << kBits> all;
+    Last& last = all[reinterpret_cast<uintptr_t>(this) * 0x9E3779B97F4A7C15u >> (64 - kBits)];
+    last = {this, last.of == this && !last.back};
+    return last.back;
+  }
+
   const nn::MatMulProblem p_;
   const LoopSteps steps_;
   const Tensor weights_;  // [panels, k, dense_panel]
   const bool turns_;
   const int64_t panels_per_thread_;
-  // Whoever runs at the same time may read either value; nothing else lies on its cache line.
-  alignas(kAlignment) mutable std::atomic<bool> back_{false};
 };
 
 // One matrix, or a batch of them, stored densely; `transposed`: with rows and columns exchanged.
