@@ -113,7 +113,7 @@ class BoundChain final : public BoundKernel {
     }
     tile_ = kTileBytes / largest;
     // Loops run best over long rows: a turn takes several that are short.
-    joins_rows_ = rows_ > 1 && 2 * row_ <= tile_;
+    joins_rows_ = rows_ > 1 && 4 * row_ <= tile_;
     if (joins_rows_ && Assemble(chain)) return FindLent(chain);
     joins_rows_ = false;
     return Assemble(chain) && FindLent(chain);
