@@ -13,7 +13,8 @@
 namespace smelt {
 namespace {
 
-// Ops of type T whose result in float is at least as good as in bfloat16.
+// Ops of type T whose result in float is at least as good as in bfloat16. SquaredDifference is
+// none: it rounds twice, and is not what users of bfloat16 wait for.
 constexpr OpSet kWidenOps = {"Conv2D",
                              "Conv3D",
                              "DepthwiseConv2dNative",
@@ -54,7 +55,6 @@ constexpr OpSet kWidenOps = {"Conv2D",
                              "RealDiv",
                              "Maximum",
                              "Minimum",
-                             "SquaredDifference",
                              "ClipByValue",
                              "Mean",
                              "Sum",
