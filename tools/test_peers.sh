@@ -38,6 +38,7 @@ lite_drawn_test
 lite_layers_test
 lite_fusions_test
 lite_custom_test
+lite_jax_test
 lite_training_test
 lite_command_test
 lite_converter_test

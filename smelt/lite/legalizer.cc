@@ -13,6 +13,7 @@
 #include "smelt/lite/prepare/quotients.h"
 #include "smelt/lite/prepare/updates.h"
 #include "smelt/lite/prepare/wide_types.h"
+#include "smelt/lite/prepare/xla_scatters.h"
 #include "smelt/lite/rows/rows.h"
 
 namespace smelt {
@@ -420,6 +421,7 @@ StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* res
                                         const LegalizeFlags& flags) {
   if (flags.builtins) {
     RETURN_IF_ERROR(SpellUpdates(graph));
+    RETURN_IF_ERROR(SpellXlaScatters(graph));
     RETURN_IF_ERROR(DivideWithoutDoubles(graph));
     RETURN_IF_ERROR(WidenTypes(graph));
     RETURN_IF_ERROR(TakeAsBroadcast(graph));

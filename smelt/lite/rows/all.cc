@@ -12,11 +12,11 @@ std::span<const std::span<const ExportRow>> AllExportRows() {
       ProductExport(),     CompositeExport(),    ControlExport(),   StateExport(),
       TableExport(),       QuantizationExport(), RandomExport(),    SelectionExport(),
       ComplexExport(),     CompoundExport(),     PlacesExport(),    ImageExport(),
-      XlaExport(),         XlaConvExport(),      BatchNormExport(), LossExport(),
-      SpecialExport(),     MatrixExport(),       PartitionExport(), TextExport(),
-      WindowExport(),      DetectionExport(),    ScatterExport(),   CellExport(),
-      CountingExport(),    FourierExport(),      RaggedExport(),    SparseExport(),
-      GradientExport(),    OptimizerExport(),    ProjectiveExport()};
+      XlaExport(),         XlaChoiceExport(),    XlaConvExport(),   BatchNormExport(),
+      LossExport(),        SpecialExport(),      MatrixExport(),    PartitionExport(),
+      TextExport(),        WindowExport(),       DetectionExport(), ScatterExport(),
+      CellExport(),        CountingExport(),     FourierExport(),   RaggedExport(),
+      SparseExport(),      GradientExport(),     OptimizerExport(), ProjectiveExport()};
   return families;
 }
 

@@ -28,6 +28,7 @@ std::span<const ExportRow> CompoundExport();
 std::span<const ExportRow> PlacesExport();
 std::span<const ExportRow> ImageExport();
 std::span<const ExportRow> XlaExport();
+std::span<const ExportRow> XlaChoiceExport();
 std::span<const ExportRow> XlaConvExport();
 std::span<const ExportRow> BatchNormExport();
 std::span<const ExportRow> LossExport();

@@ -1,8 +1,8 @@
 // XLA's ops, of which JAX makes models, where they are something simpler.
 #include <algorithm>
-#include <limits>
 
 #include "smelt/graph/op_facts.h"
+#include "smelt/lite/common/xla_function.h"
 #include "smelt/lite/rows/chain.h"
 #include "smelt/wire/xla/dimension_numbers.h"
 
@@ -245,18 +245,6 @@ LiteEndpoints XlaPadRow(Node& n, Legalizer& l) {
                        {l.type(n.input(0)), PartialShape::Of(dims)}));
 }
 
-// Is the function the sum of its two arguments?
-bool IsSum(const FunctionLibrary& library, const FuncAttr* f) {
-  const Function* function = f == nullptr ? nullptr : library.Find(f->name);
-  if (function == nullptr || function->body == nullptr || function->args.size() != 2) return false;
-  const std::vector<Endpoint> results = function->FlatResults();
-  if (results.size() != 1) return false;
-  const Node* sum = BehindIdentities(results[0]).node;
-  if (!sum->Is({"Add", "AddV2"})) return false;
-  const Node *a = BehindIdentities(sum->input(0)).node, *b = BehindIdentities(sum->input(1)).node;
-  return a->Is("_Arg") && b->Is("_Arg") && a != b;
-}
-
 // Sums of all that is before, or behind: windows as long as the dimension.
 LiteEndpoints RunningSum(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
@@ -277,7 +265,9 @@ LiteEndpoints RunningSum(Node& n, Legalizer& l) {
     const auto* bytes = static_cast<const char*>(t.raw());
     return std::all_of(bytes, bytes + t.bytes(), [](char byte) { return byte == 0; });
   };
-  if (!IsSum(*l.graph().library(), n.Func("computation")) || !first || !is_zero(*first)) {
+  const OpName function = OpOfTwo(*l.graph().library(), n.Func("computation"));
+  const bool sums = function == OpName("Add") || function == OpName("AddV2");
+  if (!sums || !first || !is_zero(*first)) {
     return Unimplemented("it does not sum");
   }
   int axis = -1;
@@ -298,115 +288,16 @@ LiteEndpoints RunningSum(Node& n, Legalizer& l) {
                    l.OutputOf(n)));
 }
 
-// JAX's has some twenty, counted as often as they are read.
-constexpr int kMostComparisons = 200;
-
-// What a function of a few comparisons answers for numbers; nothing: it does something else, or in
-// more than `steps`.
-std::optional<double> Answered(Endpoint e, std::span<const double> arguments, int& steps) {
-  if (--steps < 0) return std::nullopt;
-  const Node& n = *BehindIdentities(e).node;
-  if (n.Is("_Arg")) {
-    const auto index = static_cast<size_t>(n.Int("index"));
-    return index < arguments.size() ? std::optional<double>(arguments[index]) : std::nullopt;
-  }
-  std::vector<double> in;
-  for (const Endpoint& input : n.inputs()) {
-    const std::optional<double> value = Answered(input, arguments, steps);
-    if (!value) return std::nullopt;
-    in.push_back(*value);
-  }
-  if (n.Is({"SelectV2", "Select"})) return in[0] != 0 ? in[1] : in[2];
-  if (n.Is("LogicalNot")) return in[0] == 0;
-  if (in.size() != 2) return std::nullopt;
-  if (n.Is("Greater")) return in[0] > in[1];
-  if (n.Is("GreaterEqual")) return in[0] >= in[1];
-  if (n.Is("Less")) return in[0] < in[1];
-  if (n.Is("LessEqual")) return in[0] <= in[1];
-  if (n.Is("Equal")) return in[0] == in[1];
-  if (n.Is("NotEqual")) return in[0] != in[1];
-  if (n.Is("LogicalOr")) return in[0] != 0 || in[1] != 0;
-  if (n.Is("LogicalAnd")) return in[0] != 0 && in[1] != 0;
-  if (n.Is("Maximum")) return std::max(in[0], in[1]);
-  if (n.Is("Minimum")) return std::min(in[0], in[1]);
-  return std::nullopt;
-}
-
-// Of two values with their places: that which is greater (sign 1) or less (-1), else the first?
-bool IsBest(const FunctionLibrary& library, const FuncAttr* f, int sign) {
-  const Function* function = f == nullptr ? nullptr : library.Find(f->name);
-  if (function == nullptr || function->body == nullptr || function->args.size() != 4) return false;
-  const std::vector<Endpoint> results = function->FlatResults();
-  if (results.size() != 2) return false;
-  for (const double a : {0., 1.}) {
-    for (const double b : {0., 1.}) {
-      const double arguments[] = {a, 5, b, 7};
-      const bool second = sign * b > sign * a;
-      int steps = kMostComparisons;
-      if (Answered(results[0], arguments, steps) != (second ? b : a)) return false;
-      if (Answered(results[1], arguments, steps) != (second ? 7. : 5.)) return false;
-    }
-  }
-  return true;
-}
-
-// Does the value hold each element's place along the axis?
-bool HoldsPlaces(Endpoint e, int axis, const PartialShape& shape, const Legalizer& l) {
-  const auto value = l.Constant(e);
-  if (!value || PartialShape(value->shape()) != shape) return false;
-  int64_t behind = 1;
-  for (int i = axis + 1; i < shape.rank(); ++i) behind *= shape[i];
-  for (int64_t i = 0; i < value->num_elements(); ++i) {
-    if (IndexAt(*value, i) != i / behind % shape[axis]) return false;
-  }
-  return true;
-}
-
-// The greatest, or least, of a dimension and where it is, as JAX spells argmax. Which of several
-// NaN comes first no operator knows.
-LiteEndpoints BestPlace(Node& n, Legalizer& l) {
-  const auto axes = n.Get<std::vector<int64_t>>("dimensions_to_reduce", {});
-  if (n.num_inputs() != 4 || axes.size() != 1 || n.output_types[1] != Dtype::kInt32) {
-    return Unimplemented("it is not of values and their places in one dimension");
-  }
-  if (n.output_types[0] != Dtype::kFloat) return Unimplemented("its operator takes float alone");
-  const auto& library = *l.graph().library();
-  const bool most = IsBest(library, n.Func("reducer"), 1);
-  if (!most && !IsBest(library, n.Func("reducer"), -1)) {
-    return Unimplemented("its function does not choose the greatest or the least");
-  }
-  const PartialShape shape = l.shape(n.input(0));
-  const auto axis = static_cast<int>(axes[0]);
-  if (!shape.fully_known() || axis < 0 || axis >= shape.rank() ||
-      !HoldsPlaces(n.input(1), axis, shape, l)) {
-    return Unimplemented("what it chooses with is not known to be the places");
-  }
-  const auto first = l.Constant(n.input(2)), place = l.Constant(n.input(3));
-  const auto worst =
-      most ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
-  if (!first || !place || first->num_elements() != 1 || place->num_elements() != 1 ||
-      *first->data<float>() != worst || IndexAt(*place, 0) != 0) {
-    return Unimplemented("it begins with something else than nothing");
-  }
-  OperatorChain c(l);
-  const LiteOutput values = {Dtype::kFloat, l.shape({&n, 0})};
-  std::vector<Endpoint> out;
-  const Endpoint best =
-      c.Make(most ? OpName("tfl.arg_max") : OpName("tfl.arg_min"), {n.input(0), l.Int(axis)},
-             Options({{"output_type", Dtype::kInt32}}), {Dtype::kInt32, l.shape({&n, 1})});
-  out.push_back(n.NumUses(0) == 0
-                    ? best
-                    : c.Make(most ? OpName("tfl.reduce_max") : OpName("tfl.reduce_min"),
-                             {n.input(0), l.Ints(std::vector<int64_t>{axis})},
-                             Options({{"keep_dims", false}}), values));
-  out.push_back(best);
-  return c.Done(std::move(out));
+// Those that SpellXlaScatters left.
+LiteEndpoints RefuseScatter(Node&, Legalizer&) {
+  return Unimplemented(
+      "its function is no op of both values, or its indices name parts of an unknown size");
 }
 
 constexpr ExportRow kXlaRows[] = {
-    {"XlaVariadicReduceV2", BestPlace}, {"XlaDot", XlaDotRow},       {"XlaDotV2", XlaDotRow},
-    {"XlaDynamicSlice", XlaSliceRow},   {"XlaGather", XlaGatherRow}, {"XlaPad", XlaPadRow},
-    {"XlaReduceWindow", RunningSum},
+    {"XlaDot", XlaDotRow},         {"XlaDotV2", XlaDotRow}, {"XlaDynamicSlice", XlaSliceRow},
+    {"XlaGather", XlaGatherRow},   {"XlaPad", XlaPadRow},   {"XlaReduceWindow", RunningSum},
+    {"XlaScatter", RefuseScatter},
 };
 
 }  // namespace
