@@ -28,10 +28,14 @@ std::vector<std::string> Tensors(const std::vector<std::string>& given) {
   return out;
 }
 
-// Below it malloc keeps what was freed for what may come; above it each block goes back to the
-// system at once, as weights that are folded one after the other would else leave holes of their
-// sizes.
-constexpr int kLargeBlock = 128 << 10;
+// Weights that are folded one after the other would else leave holes of their sizes: a block of
+// 128 KiB and more goes back to the system when it is freed. Stated numbers stay; malloc's
+// own grow with what is freed. What few threads allocate needs no heaps of their own.
+void KeepHeapSmall() {
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  mallopt(M_TOP_PAD, 64 << 10);
+  mallopt(M_ARENA_MAX, 1);
+}
 
 StatusOr<std::unique_ptr<LoadedModel>> Load(const LiteCommandFlags& flags,
                                             const std::string& path) {
@@ -119,7 +123,7 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
   if (output.empty()) return UsageError("lite wants a model and the file to write");
   ProgressLine line;
   line.Step("lite: loading the model");
-  mallopt(M_MMAP_THRESHOLD, kLargeBlock);  // stated: otherwise it grows with what is freed
+  KeepHeapSmall();
   ASSIGN_OR_RETURN(const auto loaded, Load(flags, path));
   malloc_trim(0);  // what reading took, twice what is left of it
   line.Step("lite: exporting");
