@@ -8,9 +8,9 @@
 namespace smelt {
 namespace {
 
-// JAX's comparators have some thirty. Of ops, and so of calls within calls.
+// JAX's comparators have some thirty ops.
 constexpr size_t kMostSteps = 200;
-// Attributes that are text are written into errors, and constants of a comparator are scalars.
+// Constants of functions of scalars are scalars; a tensor is none of theirs.
 constexpr int64_t kMostElements = 16;
 
 class ScalarRun {

@@ -61,17 +61,22 @@ class XlaScatter {
   }
 
  private:
-  // Dimensions are within ranks, and as many as there have to be.
+  // Dimensions are within ranks, none stands twice, and there are as many as there have to be.
   bool IsWellFormed() const {
-    const auto within = [](const Dims& dims, int rank) {
-      return std::ranges::all_of(dims, [&](int64_t i) { return i >= 0 && i < rank; });
+    const auto within = [](const Dims& dims, int rank, const Dims& more = {}) {
+      Numbers all(dims.begin(), dims.end());
+      all.insert(all.end(), more.begin(), more.end());
+      std::ranges::sort(all);
+      return std::ranges::adjacent_find(all) == all.end() &&
+             (all.empty() || (all.front() >= 0 && all.back() < rank));
     };
     const bool vectors = d_.index_vector >= 0 && d_.index_vector < at_.rank();
     const int64_t count = vectors ? at_[static_cast<int>(d_.index_vector)] : 1;
-    return within(d_.collapsed, to_.rank()) && within(d_.index_map, to_.rank()) &&
+    return within(d_.collapsed, to_.rank(), d_.operand_batch) &&
+           within(d_.index_map, to_.rank(), d_.operand_batch) &&
            within(d_.window, updates_.rank()) && d_.index_vector >= 0 &&
            d_.index_vector <= at_.rank() && static_cast<int64_t>(d_.index_map.size()) == count &&
-           within(d_.operand_batch, to_.rank()) && within(d_.indices_batch, at_.rank()) &&
+           within(d_.indices_batch, at_.rank()) &&
            d_.operand_batch.size() == d_.indices_batch.size() &&
            !IsAmong(d_.indices_batch, d_.index_vector) &&
            static_cast<int>(d_.window.size() + d_.collapsed.size() + d_.operand_batch.size()) ==

@@ -291,7 +291,7 @@ LiteEndpoints RunningSum(Node& n, Legalizer& l) {
 // Those that SpellXlaScatters left.
 LiteEndpoints RefuseScatter(Node&, Legalizer&) {
   return Unimplemented(
-      "its function is no op of both values, or its indices name parts of an unknown size");
+      "it does more than to set, add, or take maxima or minima of, what its indices name whole");
 }
 
 constexpr ExportRow kXlaRows[] = {
