@@ -167,6 +167,21 @@ class FunctionOptimizer {
   // May somebody ask for what the node gives, by its name?
   bool Asked(const Node& node) const { return IsRoot(node) && !context_.is_body; }
 
+  // Calls with a condition in front have one input more than arguments.
+  static bool TakesOtherTypes(const Function& f, const Node& node) {
+    const int front = node.num_inputs() - static_cast<int>(f.args.size());
+    for (int i = std::max(front, 0); i < node.num_inputs(); ++i) {
+      const Node& arg = *f.args[static_cast<size_t>(i - front)];
+      const Dtype wanted = arg.output_types.empty() ? Dtype::kInvalid : arg.output_types[0];
+      const Dtype given = TypeOf(node.input(i));
+      if (wanted != Dtype::kInvalid && given != Dtype::kInvalid &&
+          BaseType(wanted) != BaseType(given)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   // Why the call stays one; empty: it does not. In sessions nothing that a body does is lost, but a
   // dead value would be an error of the call alone.
   std::string WhyNot(const Node& node, const Call& call, bool planned) {
@@ -179,6 +194,7 @@ class FunctionOptimizer {
       if (std::ranges::count(node.inputs(), Dtype::kInvalid, TypeOf) > 0) {
         why = "the type of an argument is not known";
       }
+      if (TakesOtherTypes(*call.function, node)) why = "the function takes other types";
       if (why.empty()) {
         why = std::string(instantiable_.Check(*call.function, call.attrs).message());
       }
