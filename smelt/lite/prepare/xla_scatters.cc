@@ -196,15 +196,17 @@ class XlaScatter {
       ASSIGN_OR_RETURN(updates, ExpandDims(updates, 0, type_));
     }
     const bool fits = AllFit();
-    const auto count = static_cast<int64_t>(mapped.size());
-    const Numbers ends(sizes.begin(), sizes.begin() + count);
-    Endpoint whole_sizes = Ints(sizes), places = Ints(ends);
-    if (IsAmong(ends, -1) && !fits) {
-      ASSIGN_OR_RETURN(whole_sizes, Add("Shape", {into}, {{"T", type_}}));
-      ASSIGN_OR_RETURN(places, Add("Slice", {whole_sizes, Ints({0}), Ints({count})},
-                                   {{"T", Dtype::kInt32}, {"Index", Dtype::kInt32}}));
-    }
+    Endpoint whole_sizes;
     if (!fits) {
+      const auto count = static_cast<int64_t>(mapped.size());
+      const Numbers ends(sizes.begin(), sizes.begin() + count);
+      whole_sizes = Ints(sizes);
+      Endpoint places = Ints(ends);
+      if (IsAmong(ends, -1)) {
+        ASSIGN_OR_RETURN(whole_sizes, Add("Shape", {into}, {{"T", type_}}));
+        ASSIGN_OR_RETURN(places, Add("Slice", {whole_sizes, Ints({0}), Ints({count})},
+                                     {{"T", Dtype::kInt32}, {"Index", Dtype::kInt32}}));
+      }
       // What lies outside is written around the tensor: the places before and behind it.
       ASSIGN_OR_RETURN(indices, Of("Minimum", indices, places));
       ASSIGN_OR_RETURN(indices, Of("Maximum", indices, Ints({-1})));

@@ -1,4 +1,5 @@
 // XLA's ops that choose by a function that the model has: JAX's argmax and its sorts.
+#include <array>
 #include <limits>
 
 #include "smelt/lite/common/xla_function.h"
@@ -84,24 +85,34 @@ LiteEndpoints BestPlace(Node& n, Legalizer& l) {
   return c.Done(std::move(out));
 }
 
+// One and another pair of values for each operand behind the first.
+StatusOr<std::array<std::vector<Tensor>, 2>> OtherValues(std::span<const Dtype> types) {
+  std::array<std::vector<Tensor>, 2> all;
+  for (const Dtype type : types.subspan(1)) {
+    for (const int first : {0, 1}) {
+      for (const int value : {first, 1 - first}) {
+        ASSIGN_OR_RETURN(const Attr attr, UniformTensor(type, Shape(), value));
+        ASSIGN_OR_RETURN(Tensor scalar,
+                         (*attr.get<std::shared_ptr<const TensorValue>>())->Materialize());
+        all[static_cast<size_t>(first)].push_back(std::move(scalar));
+      }
+    }
+  }
+  return all;
+}
+
 // Is a true answer of the comparator, to any other values of the operands behind the first, that
 // its first argument is less (sign 1) or greater (-1) than the second?
 template <typename T>
 bool ComparesAs(const FunctionLibrary& library, const FuncAttr* f, std::span<const Dtype> types,
                 int sign, std::span<const T> samples) {
+  const auto others = OtherValues(types);
+  if (!others.ok()) return false;
   for (const T a : samples) {
     for (const T b : samples) {
-      for (const int other : {0, 1}) {
+      for (const std::vector<Tensor>& other : *others) {
         std::vector<Tensor> arguments = {Tensor::Scalar(a), Tensor::Scalar(b)};
-        for (size_t i = 1; i < types.size(); ++i) {
-          for (const int value : {other, 1 - other}) {
-            const auto scalar = UniformTensor(types[i], Shape(), static_cast<double>(value));
-            if (!scalar.ok()) return false;
-            auto tensor = (*scalar->get<std::shared_ptr<const TensorValue>>())->Materialize();
-            if (!tensor.ok()) return false;
-            arguments.push_back(*std::move(tensor));
-          }
-        }
+        arguments.insert(arguments.end(), other.begin(), other.end());
         const auto answers = AnswersOf(library, f, arguments);
         if (!answers || answers->size() != 1 || (*answers)[0].dtype() != Dtype::kBool ||
             (*answers)[0].num_elements() != 1) {
