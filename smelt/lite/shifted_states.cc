@@ -10,6 +10,7 @@ absl::string_view CopierOf(Dtype type) {
   constexpr DtypeSet kNumbers = Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8, Dtype::kInt16,
                                       Dtype::kInt32, Dtype::kInt64);
   if (Has(kNumbers, type)) return "tfl.maximum";
+  if (Has(Types(Dtype::kUint16, Dtype::kUint32), type)) return "tfl.stablehlo_and";
   return type == Dtype::kBool ? "tfl.logical_or" : "";
 }
 

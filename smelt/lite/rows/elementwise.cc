@@ -73,13 +73,13 @@ bool IsGathered(const Node& n) {
 
 LiteEndpoints AddN(Node& n, Legalizer& l) {
   if (n.num_inputs() == 1) return LiteEndpoints({n.input(0)});
+  RETURN_IF_ERROR(CheckType(n, kNumbers));
   if (n.input_types[0] == Dtype::kInt64 || IsGathered(n)) {
     OperatorChain c(l);
     Endpoint sum = n.input(0);
     for (int i = 1; i < n.num_inputs(); ++i) sum = c.Add(sum, n.input(i));
     return c.Done(sum);
   }
-  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32)));
   return One(l.Add("tfl.add_n", Inputs(n), {}, l.OutputOf(n)));
 }
 
@@ -212,12 +212,17 @@ LiteEndpoints ZeroWhereZero(Node& n, Legalizer& l) {
 
 // The remainder that has the dividend's sign: x - y * (x / y), division rounding to zero.
 LiteEndpoints Remainder(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt32, Dtype::kInt64)));
-  if (n.input_types[0] == Dtype::kInt64) {
-    // There is no division of int64: that of the sizes, and the dividend's sign.
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
+  if (n.input_types[0] != Dtype::kInt32) {
+    // There is no division of int64, and that of floats is rounded: the remainder of the sizes, and
+    // the dividend's sign.
     OperatorChain c(l);
     const Endpoint x = n.input(0), y = n.input(1);
-    const Endpoint size = c.Max(x, c.Op("tfl.neg", {x})), by = c.Max(y, c.Op("tfl.neg", {y}));
+    const bool floats = n.input_types[0] == Dtype::kFloat;
+    const auto size_of = [&](Endpoint e) {
+      return floats ? c.Op("tfl.abs", {e}) : c.Max(e, c.Op("tfl.neg", {e}));
+    };
+    const Endpoint size = size_of(x), by = size_of(y);
     const Endpoint rest = c.Op("tfl.floor_mod", {size, by});
     return c.Done(c.Select(c.Less(x, 0), c.Op("tfl.neg", {rest}), rest));
   }

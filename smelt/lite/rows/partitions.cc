@@ -288,12 +288,26 @@ LiteEndpoints Difference(Node& n, Legalizer& l) {
   return c.Done({values, c.Cast(places, n.output_types[1])});
 }
 
+// Of a type that no shift takes: products by powers of two. Of more bits than there are TensorFlow
+// leaves open what comes.
+LiteEndpoints TimesPowers(Node& n, Legalizer& l) {
+  constexpr int64_t kBits = 32;
+  ASSIGN_OR_RETURN(Tensor powers, Tensor::Make(Dtype::kInt32, Shape{kBits}));
+  for (int i = 0; i < kBits; ++i) powers.data<int32_t>()[i] = static_cast<int32_t>(1u << i);
+  OperatorChain c(l);
+  const Endpoint bits = c.Max(c.Min(c.Cast(n.input(1), Dtype::kInt32), kBits - 1), 0);
+  const Endpoint factors = c.Rows(l.Const(powers), bits);
+  return c.Done(c.Mul(n.input(0),
+                      c.Make("tfl.bitcast", {factors}, {}, {Dtype::kUint32, l.shape(n.input(1))})));
+}
+
 LiteEndpoints ShiftedLeft(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt8, Dtype::kInt16, Dtype::kInt32)));
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt8, Dtype::kInt16, Dtype::kInt32, Dtype::kUint32)));
   if (l.rank(n.input(0)) < 0 || l.rank(n.input(1)) < 0) {
     return Unimplemented(
         "its operator does not broadcast, and the ranks of its inputs are unknown");
   }
+  if (n.input_types[0] == Dtype::kUint32) return TimesPowers(n, l);
   return One(l.Add("tfl.stablehlo_shift_left", Inputs(n), {}, l.OutputOf(n)));
 }
 

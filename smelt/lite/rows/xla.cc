@@ -1,5 +1,8 @@
 // XLA's ops, of which JAX makes models, where they are something simpler.
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
 
 #include "smelt/graph/op_facts.h"
 #include "smelt/lite/common/xla_function.h"
@@ -143,16 +146,22 @@ LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
   }
   std::vector<int64_t> sorted = mapped;
   std::ranges::sort(sorted);
+  // Of dimensions that indices name, and stay, one element is taken: they are put back at the end.
+  std::vector<int64_t> ones;
+  std::ranges::set_difference(sorted, collapsed, std::back_inserter(ones));
+  std::vector<int64_t> named;
+  std::ranges::set_union(ones, collapsed, std::back_inserter(named));
   const bool alone = at.rank() == 1 && d.index_vector == 0 && shared.empty() && count > 0;
   if (sorted != collapsed && alone && at[0] == static_cast<int64_t>(count)) {
     return SliceByOne(n, d, *sizes, l);
   }
-  if (sorted != collapsed) return Unimplemented("its slices begin in dimensions that stay");
+  if (sorted != named) return Unimplemented("it leaves out dimensions that no index names");
   for (int i = 0; i < from.rank(); ++i) {
     const bool taken = std::ranges::find(mapped, i) != mapped.end() ||
                        std::ranges::find(shared, i) != shared.end();
     if ((*sizes)[static_cast<size_t>(i)] != (taken ? 1 : from[i])) {
-      return Unimplemented("its slices are parts of what stays");
+      return Unimplemented(sorted == collapsed ? "its slices are parts of what stays"
+                                               : "its slices begin in dimensions that stay");
     }
   }
   OperatorChain c(l);
@@ -199,14 +208,45 @@ LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
                       : c.Make("tfl.gather", {operand, indices},
                                Options({{"axis", axis}, {"batch_dims", axis}}), gathered);
   // The window's dimensions are where it says, those of the indices between them.
-  std::vector<int64_t> places;
+  std::vector<int64_t> places, sizes_then;
   size_t next_batch = 0, next_window = batch.size();
-  for (int64_t i = 0; i < static_cast<int64_t>(made.size()); ++i) {
-    const bool window = std::ranges::find(d.window, i) != d.window.end();
+  int64_t next = 0;  // of the operand, in the window
+  const auto is_among = [](const std::vector<int64_t>& all, int64_t i) {
+    return std::ranges::find(all, i) != all.end();
+  };
+  for (size_t i = 0; i < made.size() + ones.size(); ++i) {
+    const bool window = std::ranges::find(d.window, static_cast<int64_t>(i)) != d.window.end();
+    while (window && (is_among(collapsed, next) || is_among(shared, next))) ++next;
+    if (window && is_among(ones, next++)) {
+      sizes_then.push_back(1);
+      continue;
+    }
     places.push_back(static_cast<int64_t>(window ? next_window++ : next_batch++));
+    sizes_then.push_back(made[static_cast<size_t>(places.back())]);
   }
   if (!std::ranges::is_sorted(places)) rows = c.Transpose(rows, places);
-  return c.Done(rows);
+  return c.Done(ones.empty() ? rows : c.Reshape(rows, sizes_then));
+}
+
+// So many elements `fill` between neighbors along a dimension: behind each, without those behind
+// the last.
+Endpoint PadBetween(Endpoint e, std::vector<int64_t>* dims, size_t axis, int64_t count,
+                    Endpoint fill, OperatorChain& c) {
+  int64_t elements = 1, inside = 1;
+  for (size_t i = 0; i < dims->size(); ++i) {
+    (i <= axis ? elements : inside) *= (*dims)[i];
+  }
+  const Dtype type = c.l().type(e);
+  Endpoint apart = c.Reshape(e, {elements, 1, inside});
+  apart = c.Make("tfl.padv2",
+                 {apart, c.l().IntPairs(std::array<int64_t, 6>{0, 0, 0, count, 0, 0}), fill}, {},
+                 {type, PartialShape::Of({elements, 1 + count, inside})});
+  (*dims)[axis] *= 1 + count;
+  apart = c.Reshape(apart, *dims);
+  (*dims)[axis] -= count;
+  const std::vector<int64_t> begin(dims->size(), 0);
+  return c.Make("tfl.slice", {apart, c.l().Ints(begin), c.l().Ints(*dims)}, {},
+                {type, PartialShape::Of(*dims)});
 }
 
 // Padded where numbers are positive, cut where they are negative.
@@ -218,15 +258,22 @@ LiteEndpoints XlaPadRow(Node& n, Legalizer& l) {
   if (!low || !high || !interior || !shape.fully_known()) {
     return Unimplemented("its padding is no constant");
   }
-  for (const int64_t i : *interior) {
-    if (i != 0) return Unimplemented("it pads between elements");
-  }
   OperatorChain c(l);
   const auto rank = static_cast<size_t>(shape.rank());
+  Endpoint e = n.input(0);
+  std::vector<int64_t> from = StatedDims(shape);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t between = (*interior)[i];
+    constexpr int64_t kMostBetween = 1 << 20;
+    if (between < 0 || between > kMostBetween) {
+      return Unimplemented("it pads by ", between, " between elements");
+    }
+    if (between > 0 && from[i] > 1) e = PadBetween(e, &from, i, between, n.input(1), c);
+  }
   std::vector<int64_t> begin(rank), sizes, pads, dims;
   bool cuts = false, adds = false;
   for (size_t i = 0; i < rank; ++i) {
-    const int64_t before = (*low)[i], behind = (*high)[i], size = shape[static_cast<int>(i)];
+    const int64_t before = (*low)[i], behind = (*high)[i], size = from[i];
     begin[i] = std::max<int64_t>(-before, 0);
     sizes.push_back(size - begin[i] - std::max<int64_t>(-behind, 0));
     if (sizes.back() < 0) return Unimplemented("it cuts more than there is");
@@ -235,7 +282,6 @@ LiteEndpoints XlaPadRow(Node& n, Legalizer& l) {
     cuts = cuts || before < 0 || behind < 0;
     adds = adds || before > 0 || behind > 0;
   }
-  Endpoint e = n.input(0);
   if (cuts) {
     e = c.Make("tfl.slice", {e, l.Ints(begin), l.Ints(sizes)}, {},
                {l.type(e), PartialShape::Of(sizes)});
@@ -245,8 +291,51 @@ LiteEndpoints XlaPadRow(Node& n, Legalizer& l) {
                        {l.type(n.input(0)), PartialShape::Of(dims)}));
 }
 
-// Sums of all that is before, or behind: windows as long as the dimension.
-LiteEndpoints RunningSum(Node& n, Legalizer& l) {
+template <typename T>
+bool IsNeutralNumber(OpName function, T n) {
+  using Limits = std::numeric_limits<T>;
+  if (function == OpName("Mul")) return n == 1;
+  const T most = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  const T least = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  if (function == OpName("Maximum")) return n == least;
+  return function == OpName("Minimum") ? n == most : n == 0;
+}
+// Does the function of this number and another give the other?
+bool IsNeutral(OpName function, const Tensor& number) {
+  switch (number.dtype()) {
+    case Dtype::kFloat:
+      return IsNeutralNumber(function, number.scalar<float>());
+    case Dtype::kInt32:
+      return IsNeutralNumber(function, number.scalar<int32_t>());
+    default:
+      return IsNeutralNumber(function, number.scalar<int64_t>());
+  }
+}
+
+// What a function of two makes of all elements up to each, or from each on: of the two before, then
+// of four, and so on.
+Endpoint Running(Endpoint e, OpName op, Endpoint neutral, int axis, bool reverse,
+                 OperatorChain& c) {
+  Legalizer& l = c.l();
+  const std::vector<int64_t> dims = StatedDims(l.shape(e));
+  const auto at = static_cast<size_t>(axis);
+  const LiteOutput whole = {l.type(e), PartialShape::Of(dims)};
+  for (int64_t by = 1; by < dims[at]; by *= 2) {
+    std::vector<int64_t> begin(dims.size(), 0), sizes = dims, pads(2 * dims.size(), 0);
+    if (reverse) begin[at] = by;
+    sizes[at] -= by;
+    pads[2 * at + (reverse ? 1 : 0)] = by;
+    Endpoint moved = c.Make("tfl.slice", {e, l.Ints(begin), l.Ints(sizes)}, {},
+                            {whole.type, PartialShape::Of(sizes)});
+    moved = c.Make("tfl.padv2", {moved, l.IntPairs(pads), neutral}, {}, whole);
+    e = c.Op(op, {e, moved});
+  }
+  return e;
+}
+
+// Sums, products, maxima or minima of all that is before, or behind: windows as long as the
+// dimension.
+LiteEndpoints RunningRow(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
   const PartialShape shape = l.shape(n.input(0));
   const auto first = l.Constant(n.input(1));
@@ -261,14 +350,18 @@ LiteEndpoints RunningSum(Node& n, Legalizer& l) {
   if (!ones(*numbers[1]) || !ones(*numbers[2]) || !ones(*numbers[3])) {
     return Unimplemented("its windows do not stand beside each other");
   }
-  const auto is_zero = [](const Tensor& t) {
-    const auto* bytes = static_cast<const char*>(t.raw());
-    return std::all_of(bytes, bytes + t.bytes(), [](char byte) { return byte == 0; });
+  struct Row {
+    OpName function, op;
   };
+  static constexpr Row kRows[] = {{"Add", "tfl.add"},
+                                  {"AddV2", "tfl.add"},
+                                  {"Mul", "tfl.mul"},
+                                  {"Maximum", "tfl.maximum"},
+                                  {"Minimum", "tfl.minimum"}};
   const OpName function = OpOfTwo(*l.graph().library(), n.Func("computation"));
-  const bool sums = function == OpName("Add") || function == OpName("AddV2");
-  if (!sums || !first || !is_zero(*first)) {
-    return Unimplemented("it does not sum");
+  const auto* row = std::ranges::find(kRows, function, &Row::function);
+  if (row == std::end(kRows) || !first || first->rank() != 0 || !IsNeutral(function, *first)) {
+    return Unimplemented("it does not sum, multiply, or take maxima or minima");
   }
   int axis = -1;
   for (int i = 0; i < shape.rank(); ++i) {
@@ -284,6 +377,10 @@ LiteEndpoints RunningSum(Node& n, Legalizer& l) {
   }
   if (axis < 0) return LiteEndpoints({n.input(0)});
   const bool reverse = (*numbers[4])[2 * static_cast<size_t>(axis)] == 0;
+  if (row->op != OpName("tfl.add")) {
+    OperatorChain c(l);
+    return c.Done(Running(n.input(0), row->op, n.input(1), axis, reverse, c));
+  }
   return One(l.Add("tfl.cumsum", {n.input(0), l.Int(axis)}, Options({{"reverse", reverse}}),
                    l.OutputOf(n)));
 }
@@ -296,7 +393,7 @@ LiteEndpoints RefuseScatter(Node&, Legalizer&) {
 
 constexpr ExportRow kXlaRows[] = {
     {"XlaDot", XlaDotRow},         {"XlaDotV2", XlaDotRow}, {"XlaDynamicSlice", XlaSliceRow},
-    {"XlaGather", XlaGatherRow},   {"XlaPad", XlaPadRow},   {"XlaReduceWindow", RunningSum},
+    {"XlaGather", XlaGatherRow},   {"XlaPad", XlaPadRow},   {"XlaReduceWindow", RunningRow},
     {"XlaScatter", RefuseScatter},
 };
 
