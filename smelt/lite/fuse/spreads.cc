@@ -128,9 +128,7 @@ std::optional<Spread> SpreadOf(Endpoint e, bool any_size) {
   // Integers beyond it are not told apart there.
   constexpr double kMostExact = 9007199254740992.0;
   if (!number || (IsInteger(stated->dtype) && std::abs(*number) > kMostExact)) return std::nullopt;
-  const auto made = UniformTensor(stated->dtype, Shape(), *number);
-  if (!made.ok()) return std::nullopt;
-  auto value = (*made->get<std::shared_ptr<const TensorValue>>())->Materialize();
+  auto value = FilledTensor(stated->dtype, Shape(), *number);
   if (!value.ok()) return std::nullopt;
   return Spread{{}, *std::move(value), PartialShape::Of({})};
 }

@@ -153,9 +153,7 @@ Endpoint Lowering::Ints(std::span<const int64_t> values) {
 Endpoint Lowering::Int(int64_t value) { return Const(Tensor::Scalar(static_cast<int32_t>(value))); }
 
 StatusOr<Endpoint> Lowering::Number(double value, Dtype type) {
-  ASSIGN_OR_RETURN(const Attr stated, UniformTensor(type, Shape(), value));
-  ASSIGN_OR_RETURN(const Tensor tensor,
-                   (*stated.get<std::shared_ptr<const TensorValue>>())->Materialize());
+  ASSIGN_OR_RETURN(const Tensor tensor, FilledTensor(type, Shape(), value));
   return Const(tensor);
 }
 

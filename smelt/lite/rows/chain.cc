@@ -37,10 +37,7 @@ std::vector<Endpoint> OperatorChain::Values(std::initializer_list<Arg> args) {
       out.push_back(a.value);
       continue;
     }
-    const StatusOr<Attr> made = UniformTensor(type, Shape(), a.number);
-    const StatusOr<Tensor> value =
-        made.ok() ? (*made->get<std::shared_ptr<const TensorValue>>())->Materialize()
-                  : StatusOr<Tensor>(made.status());
+    const StatusOr<Tensor> value = FilledTensor(type, Shape(), a.number);
     if (!value.ok()) {
       status_.Update(value.status());
       return {};

@@ -91,6 +91,14 @@ PartialShape Broadcast(const PartialShape& a, const PartialShape& b);
 // Of float numbers; `product` is (1 - x)(1 + x), however it is computed.
 Endpoint InverseErf(Endpoint x, Endpoint product, OperatorChain& c);
 
+// ---- partitions.cc
+// What an operator of two makes of all elements up to each along an axis, or, `reverse`, from each
+// on: each turn reaches twice as far. `neutral`: a number that changes nothing. REQUIRES: the size
+// along the axis is known, and at most kMostRunning.
+inline constexpr int64_t kMostRunning = int64_t{1} << 16;
+Endpoint Running(OpName op, Endpoint e, int64_t axis, bool reverse, Endpoint neutral,
+                 OperatorChain& c);
+
 // ---- sparse.cc
 // The floor of a / b, both of int64; `b` is not 0.
 Endpoint WholeQuotient(Endpoint a, Endpoint b, OperatorChain& c);

@@ -256,10 +256,8 @@ LiteEndpoints Bits(Node& n, Legalizer& l) {
 // All bits but those of x.
 LiteEndpoints Invert(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt8, Dtype::kInt16, Dtype::kInt32)));
-  ASSIGN_OR_RETURN(const Attr all, UniformTensor(n.input_types[0], Shape(), -1));
-  ASSIGN_OR_RETURN(const Tensor value,
-                   (*all.get<std::shared_ptr<const TensorValue>>())->Materialize());
-  return One(l.Add("tfl.bitwise_xor", {n.input(0), l.Const(value)}, {}, l.OutputOf(n)));
+  ASSIGN_OR_RETURN(const Tensor all, FilledTensor(n.input_types[0], Shape(), -1));
+  return One(l.Add("tfl.bitwise_xor", {n.input(0), l.Const(all)}, {}, l.OutputOf(n)));
 }
 
 LiteEndpoints ApproximateEqual(Node& n, Legalizer& l) {
@@ -368,10 +366,8 @@ LiteEndpoints IsNan(Node& n, Legalizer& l) {
 LiteEndpoints OnesLike(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kNumbers));
   ASSIGN_OR_RETURN(const Endpoint zeros, l.Add("tfl.zeros_like", Inputs(n), {}, l.OutputOf(n)));
-  ASSIGN_OR_RETURN(const Attr one, UniformTensor(n.output_types[0], Shape(), 1));
-  ASSIGN_OR_RETURN(const Tensor value,
-                   (*one.get<std::shared_ptr<const TensorValue>>())->Materialize());
-  return One(l.Add("tfl.add", {zeros, l.Const(value)}, {}, l.OutputOf(n)));
+  ASSIGN_OR_RETURN(const Tensor one, FilledTensor(n.output_types[0], Shape(), 1));
+  return One(l.Add("tfl.add", {zeros, l.Const(one)}, {}, l.OutputOf(n)));
 }
 
 constexpr ExportRow kElementwiseRows[] = {

@@ -261,11 +261,9 @@ LiteEndpoints AveragePoolGrad(Node& n, Legalizer& l) {
     places[static_cast<size_t>(i) + 1] = {d.size - 1 - d.before, d.in + d.size - 1};
   }
   e = Placed(e, places, c);
-  ASSIGN_OR_RETURN(const Attr ones,
-                   UniformTensor(Dtype::kFloat, Shape({1, w.rows.size, w.columns.size, w.channels}),
-                                 static_cast<double>(share)));
   ASSIGN_OR_RETURN(const Tensor filter,
-                   (*ones.get<std::shared_ptr<const TensorValue>>())->Materialize());
+                   FilledTensor(Dtype::kFloat, Shape({1, w.rows.size, w.columns.size, w.channels}),
+                                static_cast<double>(share)));
   ASSIGN_OR_RETURN(const Tensor zeros, Tensor::Zeros(Dtype::kFloat, Shape({w.channels})));
   const AttrMap options = Options({{"padding", "VALID"},
                                    {"stride_h", int64_t{1}},

@@ -170,9 +170,25 @@ LiteEndpoints NthElement(Node& n, Legalizer& l) {
   return c.Done(reverse ? value : c.Op("tfl.neg", {value}));
 }
 
-// Products of all that is before: each turn reaches twice as far.
+// Moved by so many places along an axis of known size, `fill` coming in; `back`: to the front.
+Endpoint MovedAlong(Endpoint e, int64_t axis, int64_t by, bool back, Endpoint fill,
+                    OperatorChain& c) {
+  Legalizer& l = c.l();
+  const PartialShape shape = l.shape(e);
+  const auto at = static_cast<size_t>(axis);
+  std::vector<int64_t> dims = StatedDims(shape), begin(dims.size()), sizes(dims.size(), -1);
+  begin[at] = back ? by : 0;
+  dims[at] -= by;
+  sizes[at] = dims[at];
+  const Endpoint part = c.Make("tfl.slice", {e, l.Ints(begin), l.Ints(sizes)}, {},
+                               {l.type(e), PartialShape::Of(dims)});
+  std::vector<int64_t> pads(2 * dims.size());
+  pads[2 * at + (back ? 1 : 0)] = by;
+  return c.Make("tfl.padv2", {part, l.IntPairs(pads), fill}, {}, {l.type(e), shape});
+}
+
+// Products of all that is before.
 LiteEndpoints Cumprod(Node& n, Legalizer& l) {
-  constexpr int64_t kMostTurns = 16;
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
   const auto given = l.Integers(n.input(1));
   const PartialShape shape = l.shape(n.input(0));
@@ -181,31 +197,15 @@ LiteEndpoints Cumprod(Node& n, Legalizer& l) {
   }
   const int64_t axis = (*given)[0] < 0 ? (*given)[0] + shape.rank() : (*given)[0];
   const int64_t size = axis < 0 || axis >= shape.rank() ? -1 : shape[static_cast<int>(axis)];
-  if (size < 0 || size > int64_t{1} << kMostTurns) {
+  if (size < 0 || size > kMostRunning) {
     return Unimplemented("the size of what it multiplies is not known, or too large");
   }
   const bool reverse = n.Bool("reverse");
-  ASSIGN_OR_RETURN(const Attr one, UniformTensor(n.output_types[0], Shape(), 1));
-  ASSIGN_OR_RETURN(const Tensor value,
-                   (*one.get<std::shared_ptr<const TensorValue>>())->Materialize());
+  ASSIGN_OR_RETURN(const Tensor one, FilledTensor(n.output_types[0], Shape(), 1));
   OperatorChain c(l);
-  // Moved by so many places, ones coming in.
-  const auto moved = [&](Endpoint e, int64_t by) -> Endpoint {
-    std::vector<int64_t> begin(static_cast<size_t>(shape.rank())), sizes(begin.size(), -1);
-    std::vector<int64_t> dims = StatedDims(shape);
-    begin[static_cast<size_t>(axis)] = reverse ? by : 0;
-    sizes[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)] = size - by;
-    const Endpoint part = c.Make("tfl.slice", {e, l.Ints(begin), l.Ints(sizes)}, {},
-                                 {l.type(n.input(0)), PartialShape::Of(dims)});
-    std::vector<int64_t> pads(2 * begin.size());
-    pads[static_cast<size_t>(2 * axis + (reverse ? 1 : 0))] = by;
-    return c.Make("tfl.padv2", {part, l.IntPairs(pads), l.Const(value)}, {},
-                  {l.type(n.input(0)), shape});
-  };
   Endpoint e = n.input(0);
-  if (n.Bool("exclusive") && size > 0) e = moved(e, 1);
-  for (int64_t reach = 1; reach < size; reach *= 2) e = c.Mul(e, moved(e, reach));
-  return c.Done(e);
+  if (n.Bool("exclusive") && size > 0) e = MovedAlong(e, axis, 1, reverse, l.Const(one), c);
+  return c.Done(Running("tfl.mul", e, axis, reverse, l.Const(one), c));
 }
 
 // The logarithm of the running sum of exponentials, each row less its greatest.
@@ -371,12 +371,7 @@ LiteEndpoints Bincounts(Node& n, Legalizer& l) {
   }
   dims.push_back(size.value_or(-1));
   const auto number = [&](int64_t v) -> Endpoint {
-    const auto made = UniformTensor(type, Shape(), static_cast<double>(v));
-    if (!made.ok()) {
-      c.Fail(made.status());
-      return {};
-    }
-    auto value = (*made->get<std::shared_ptr<const TensorValue>>())->Materialize();
+    const auto value = FilledTensor(type, Shape(), static_cast<double>(v));
     c.Fail(value.status());
     return value.ok() ? l.Const(*value) : Endpoint();
   };
@@ -419,6 +414,15 @@ constexpr ExportRow kPartitionRows[] = {
 };
 
 }  // namespace
+
+Endpoint Running(OpName op, Endpoint e, int64_t axis, bool reverse, Endpoint neutral,
+                 OperatorChain& c) {
+  const int64_t size = c.l().shape(e)[static_cast<int>(axis)];
+  for (int64_t reach = 1; reach < size && c.ok(); reach *= 2) {
+    e = c.Op(op, {e, MovedAlong(e, axis, reach, reverse, neutral, c)});
+  }
+  return e;
+}
 
 std::span<const ExportRow> PartitionExport() { return kPartitionRows; }
 

@@ -299,11 +299,9 @@ LiteEndpoints ScatterUpdate(Node& n, Legalizer& l) {
   const PartialShape sizes = l.shape(n.input(2));
   ASSIGN_OR_RETURN(const Endpoint values, Scattered(n, l, indices, n.input(2)));
   const bool stated = sizes.fully_known() && NumElements(sizes) <= kMostStated;
-  ASSIGN_OR_RETURN(const Attr one,
-                   UniformTensor(n.input_types[0], stated ? Shape(sizes.dims()) : Shape(), 1));
-  ASSIGN_OR_RETURN(const Tensor value,
-                   (*one.get<std::shared_ptr<const TensorValue>>())->Materialize());
-  Endpoint ones = l.Const(value);
+  ASSIGN_OR_RETURN(const Tensor one,
+                   FilledTensor(n.input_types[0], stated ? Shape(sizes.dims()) : Shape(), 1));
+  Endpoint ones = l.Const(one);
   if (!stated) {
     ASSIGN_OR_RETURN(const Endpoint zeros,
                      l.Add("tfl.zeros_like", {n.input(2)}, {}, {n.input_types[0], sizes}));

@@ -223,14 +223,12 @@ LiteEndpoints LargestIntegers(Node& n, Legalizer& l) {
   OperatorChain c(l);
   Endpoint e = n.input(0);
   if (padding == "SAME") {
-    ASSIGN_OR_RETURN(const Attr least,
-                     UniformTensor(type, Shape(),
-                                   type == Dtype::kInt32
-                                       ? static_cast<double>(std::numeric_limits<int32_t>::min())
-                                       : static_cast<double>(std::numeric_limits<int64_t>::min())));
-    ASSIGN_OR_RETURN(const Tensor value,
-                     (*least.get<std::shared_ptr<const TensorValue>>())->Materialize());
-    e = c.Make("tfl.padv2", {e, l.IntPairs(pads), l.Const(value)}, {},
+    ASSIGN_OR_RETURN(const Tensor least,
+                     FilledTensor(type, Shape(),
+                                  type == Dtype::kInt32
+                                      ? static_cast<double>(std::numeric_limits<int32_t>::min())
+                                      : static_cast<double>(std::numeric_limits<int64_t>::min())));
+    e = c.Make("tfl.padv2", {e, l.IntPairs(pads), l.Const(least)}, {},
                {type, PartialShape::Of(dims)});
   }
   Endpoint most;

@@ -312,27 +312,6 @@ bool IsNeutral(OpName function, const Tensor& number) {
   }
 }
 
-// What a function of two makes of all elements up to each, or from each on: of the two before, then
-// of four, and so on.
-Endpoint Running(Endpoint e, OpName op, Endpoint neutral, int axis, bool reverse,
-                 OperatorChain& c) {
-  Legalizer& l = c.l();
-  const std::vector<int64_t> dims = StatedDims(l.shape(e));
-  const auto at = static_cast<size_t>(axis);
-  const LiteOutput whole = {l.type(e), PartialShape::Of(dims)};
-  for (int64_t by = 1; by < dims[at]; by *= 2) {
-    std::vector<int64_t> begin(dims.size(), 0), sizes = dims, pads(2 * dims.size(), 0);
-    if (reverse) begin[at] = by;
-    sizes[at] -= by;
-    pads[2 * at + (reverse ? 1 : 0)] = by;
-    Endpoint moved = c.Make("tfl.slice", {e, l.Ints(begin), l.Ints(sizes)}, {},
-                            {whole.type, PartialShape::Of(sizes)});
-    moved = c.Make("tfl.padv2", {moved, l.IntPairs(pads), neutral}, {}, whole);
-    e = c.Op(op, {e, moved});
-  }
-  return e;
-}
-
 // Sums, products, maxima or minima of all that is before, or behind: windows as long as the
 // dimension.
 LiteEndpoints RunningRow(Node& n, Legalizer& l) {
@@ -378,8 +357,9 @@ LiteEndpoints RunningRow(Node& n, Legalizer& l) {
   if (axis < 0) return LiteEndpoints({n.input(0)});
   const bool reverse = (*numbers[4])[2 * static_cast<size_t>(axis)] == 0;
   if (row->op != OpName("tfl.add")) {
+    if (shape[axis] > kMostRunning) return Unimplemented("its windows are too long");
     OperatorChain c(l);
-    return c.Done(Running(n.input(0), row->op, n.input(1), axis, reverse, c));
+    return c.Done(Running(row->op, n.input(0), axis, reverse, n.input(1), c));
   }
   return One(l.Add("tfl.cumsum", {n.input(0), l.Int(axis)}, Options({{"reverse", reverse}}),
                    l.OutputOf(n)));

@@ -91,9 +91,7 @@ StatusOr<std::array<std::vector<Tensor>, 2>> OtherValues(std::span<const Dtype> 
   for (const Dtype type : types.subspan(1)) {
     for (const int first : {0, 1}) {
       for (const int value : {first, 1 - first}) {
-        ASSIGN_OR_RETURN(const Attr attr, UniformTensor(type, Shape(), value));
-        ASSIGN_OR_RETURN(Tensor scalar,
-                         (*attr.get<std::shared_ptr<const TensorValue>>())->Materialize());
+        ASSIGN_OR_RETURN(Tensor scalar, FilledTensor(type, Shape(), value));
         all[static_cast<size_t>(first)].push_back(std::move(scalar));
       }
     }

@@ -73,4 +73,9 @@ StatusOr<Attr> UniformTensor(Dtype dtype, const Shape& shape, double value) {
   return Attr(std::shared_ptr<const TensorValue>(std::move(tensor)));
 }
 
+StatusOr<Tensor> FilledTensor(Dtype dtype, const Shape& shape, double value) {
+  ASSIGN_OR_RETURN(const Attr uniform, UniformTensor(dtype, shape, value));
+  return (*uniform.get<std::shared_ptr<const TensorValue>>())->Materialize();
+}
+
 }  // namespace smelt

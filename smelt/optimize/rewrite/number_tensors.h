@@ -15,6 +15,8 @@ std::optional<double> UniformValue(const TensorValue& t);
 // A tensor of one number that states it once. INVALID_ARGUMENT for types that are no number or
 // bool, and for integers that do not have the number.
 StatusOr<Attr> UniformTensor(Dtype dtype, const Shape& shape, double value);
+// The same that states every element.
+StatusOr<Tensor> FilledTensor(Dtype dtype, const Shape& shape, double value);
 
 }  // namespace smelt
 
