@@ -156,6 +156,47 @@ TEST(ProgramThreads, LoopsAtOnce) { RunAtOnce(kLoop, Shape({1, 2, 8}), {1, 2, 7,
 TEST(ProgramThreads, HeadsAtOnce) { RunAtOnce(kHeads, Shape({1, 24}), {1, 4, 7, 2, 16, 33}); }
 TEST(ProgramThreads, BranchesAtOnce) { RunAtOnce(kFlow, Shape({1, 8}), {1, 2, 5, 3, 8, 4}); }
 
+// One row by weights of which each thread takes rows: sums of integers, which no order changes.
+TEST(ProgramThreads, RowByFarWeights) {
+  constexpr int64_t kDepth = 1100, kColumns = 513;
+  constexpr char kRow[] = R"(
+x = Placeholder {dtype=float, shape=[1,1100]}
+w = Placeholder {dtype=float, shape=[1100,513]}
+b = Const {dtype=float, value=float[513]{7, -70, 11}}
+more = Const {dtype=float, value=float[1,513]{1, 2, -3}}
+p = MatMul(x, w) {T=float}
+q = BiasAdd(p, b) {T=float}
+s = AddV2(q, more) {T=float}
+y = Relu(s) {T=float}
+z = Relu(q) {T=float}
+)";
+  const auto numbers = [](const Shape& shape) {
+    Tensor t = *Tensor::Make(Dtype::kFloat, shape);
+    for (int64_t i = 0; i < t.num_elements(); ++i) {
+      t.data<float>()[i] = static_cast<float>(i * 7919 % 31 - 15);
+    }
+    return t;
+  };
+  Tensor x = numbers(Shape({1, kDepth}));
+  const Tensor w = numbers(Shape({kDepth, kColumns}));
+  for (const char* result : {"y", "z"}) {
+    for (const bool nan : {false, true}) {
+      x.data<float>()[kDepth - 1] = nan ? NAN : 3;
+      const auto want = SessionOf(kRow, 1, false)->Run({{"x", x}, {"w", w}}, {result}, {});
+      ASSERT_TRUE(want.ok()) << want.status();
+      for (const int threads : {1, 2, 3, 5}) {
+        const auto got = SessionOf(kRow, threads)->Run({{"x", x}, {"w", w}}, {result}, {});
+        ASSERT_TRUE(got.ok()) << got.status();
+        for (int64_t n = 0; n < kColumns; ++n) {
+          const float a = (*got)[0].data<float>()[n], b = (*want)[0].data<float>()[n];
+          ASSERT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << a << " instead of " << b;
+          ASSERT_EQ(std::isnan(a), nan);
+        }
+      }
+    }
+  }
+}
+
 // Some clients give their requests up at some time: what stops in the middle leaves the session's
 // programs as they were for those who go on.
 void RunAndCancel(const char* text, const Shape& shape, const std::vector<int64_t>& sizes) {

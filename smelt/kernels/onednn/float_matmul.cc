@@ -160,6 +160,60 @@ class BoundLoop final : public BoundKernel {
   const LoopSteps steps_;
 };
 
+// One row by weights that come from far away. Threads that share columns would each read parts of
+// a page, and what fetches ahead for them the parts of others: each takes rows of the weights, one
+// behind the other, and the sums are added.
+class BoundRowLoop final : public BoundKernel {
+ public:
+  BoundRowLoop(const nn::MatMulProblem& p, const LoopSteps& steps)
+      : p_(p), steps_(steps), parts_(PartsOf(p)) {}
+
+  Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
+    const IsaTable& isa = Isa();
+    const auto* a = static_cast<const float*>(inputs[0]);
+    const auto* b = static_cast<const float*>(inputs[1]);
+    const LoopAddends addends = AddendsOf(steps_, inputs);
+    auto* y = static_cast<float*>(outputs[0]);
+    const auto sums = [&](int64_t i) {
+      return i == 0 ? y : static_cast<float*>(scratch) + (i - 1) * Stride();
+    };
+    ParallelFor(parts_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t from = p_.k * i / parts_, rows = p_.k * (i + 1) / parts_ - from;
+        isa.dense(a + from, rows, 1, rows, b + from * p_.n, p_.n, p_.n,
+                  i == 0 ? addends.bias : nullptr, UnaryF32::kIdentity, 0, sums(i), p_.n);
+      }
+    });
+    for (int64_t i = 1; i < parts_; ++i) {
+      const UnaryF32 act = i + 1 < parts_ ? UnaryF32::kIdentity : ActInside(steps_);
+      isa.bias_unary[static_cast<int>(act)](y, sums(i), y, p_.n, steps_.alpha);
+    }
+    if (steps_.addend >= 0) AddMatrix(p_, steps_, addends.matrix, 0, p_.n, y);
+    return OkStatus();
+  }
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>((parts_ - 1) * Stride()) * sizeof(float);
+  }
+
+  static bool Suits(const nn::MatMulProblem& p) {
+    constexpr int64_t kNear = int64_t{1} << 18, kPage = 1024;  // floats
+    return p.m == 1 && p.batches() == 1 && !p.transpose_b && p.n > 1 && p.n <= kPage &&
+           p.k > kNear / p.n && PartsOf(p) > 1;
+  }
+
+ private:
+  static int64_t PartsOf(const nn::MatMulProblem& p) {
+    constexpr int64_t kLeast = int64_t{1} << 17;  // weights that are worth a thread
+    return std::min<int64_t>(Threads(), p.k * p.n / kLeast);
+  }
+  // Whole cache lines.
+  int64_t Stride() const { return (p_.n + 15) / 16 * 16; }
+
+  const nn::MatMulProblem p_;
+  const LoopSteps steps_;
+  const int64_t parts_;
+};
+
 // A small product whose second matrix is turned around first.
 class BoundTurnedLoop final : public BoundKernel {
  public:
@@ -370,6 +424,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
       return PackedLoop::Make(p, steps, b.constant->data<float>());
     }
     if (BoundTurnedLoop::Suits(p)) return std::make_unique<BoundTurnedLoop>(p, steps);
+    if (BoundRowLoop::Suits(p)) return std::make_unique<BoundRowLoop>(p, steps);
     return std::make_unique<BoundLoop>(p, steps);
   }
   auto arguments = std::make_shared<LayerArguments>();

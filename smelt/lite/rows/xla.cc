@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "smelt/graph/op_facts.h"
+#include "smelt/graph/shape/rules.h"
 #include "smelt/lite/common/xla_function.h"
 #include "smelt/lite/rows/chain.h"
 #include "smelt/wire/xla/dimension_numbers.h"
@@ -262,10 +263,12 @@ LiteEndpoints XlaPadRow(Node& n, Legalizer& l) {
   const auto rank = static_cast<size_t>(shape.rank());
   Endpoint e = n.input(0);
   std::vector<int64_t> from = StatedDims(shape);
+  auto elements = static_cast<double>(NumElements(shape));
   for (size_t i = 0; i < rank; ++i) {
     const int64_t between = (*interior)[i];
-    constexpr int64_t kMostBetween = 1 << 20;
-    if (between < 0 || between > kMostBetween) {
+    constexpr double kMostElements = 1e12;
+    elements *= 1.0 + static_cast<double>(between);
+    if (between < 0 || elements > kMostElements) {
       return Unimplemented("it pads by ", between, " between elements");
     }
     if (between > 0 && from[i] > 1) e = PadBetween(e, &from, i, between, n.input(1), c);
