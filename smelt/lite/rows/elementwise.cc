@@ -224,7 +224,8 @@ LiteEndpoints Remainder(Node& n, Legalizer& l) {
     };
     const Endpoint size = size_of(x), by = size_of(y);
     const Endpoint rest = c.Op("tfl.floor_mod", {size, by});
-    return c.Done(c.Select(c.Less(x, 0), c.Op("tfl.neg", {rest}), rest));
+    const Endpoint below = c.Less(x, 0);
+    return c.Done(c.Select(below, c.Op("tfl.neg", {rest}), rest));
   }
   const LiteOutput out = l.OutputOf(n);
   ASSIGN_OR_RETURN(const Endpoint quotient, l.Add("tfl.div", Inputs(n), {}, out));
