@@ -202,9 +202,9 @@ class BoundRowLoop final : public BoundKernel {
   }
 
  private:
+  // As many weights are worth a thread as those that share columns take.
   static int64_t PartsOf(const nn::MatMulProblem& p) {
-    constexpr int64_t kLeast = int64_t{1} << 17;  // weights that are worth a thread
-    return std::min<int64_t>(Threads(), p.k * p.n / kLeast);
+    return std::min<int64_t>(Threads(), p.n / LeastColumns(p));
   }
   // Whole cache lines.
   int64_t Stride() const { return (p_.n + 15) / 16 * 16; }

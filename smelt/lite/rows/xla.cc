@@ -17,6 +17,10 @@ constexpr DtypeSet kXlaFloat = Types(Dtype::kFloat);
 constexpr DtypeSet kXlaMoved = Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kInt8,
                                      Dtype::kUint8, Dtype::kInt16, Dtype::kBool);
 
+bool IsAmong(std::span<const int64_t> numbers, int64_t n) {
+  return std::ranges::find(numbers, n) != numbers.end();
+}
+
 LiteEndpoints XlaDotRow(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kXlaFloat));
   if (n.input_types[1] != Dtype::kFloat || n.output_types[0] != Dtype::kFloat) {
@@ -40,14 +44,11 @@ LiteEndpoints XlaDotRow(Node& n, Legalizer& l) {
     return InvalidArgument("its dimension numbers do not fit its inputs");
   }
   for (const int64_t i : d.lhs_batch) result.push_back(static_cast<int>(i));
-  const auto among = [](const Dims& dims, int i) {
-    return std::ranges::find(dims, static_cast<int64_t>(i)) != dims.end();
-  };
   for (int i = 0; i < rank_a; ++i) {
-    if (!among(d.lhs_batch, i) && !among(d.lhs_contracting, i)) result.push_back(i);
+    if (!IsAmong(d.lhs_batch, i) && !IsAmong(d.lhs_contracting, i)) result.push_back(i);
   }
   for (int i = 0; i < rank_b; ++i) {
-    if (!among(d.rhs_batch, i) && !among(d.rhs_contracting, i)) result.push_back(rank_a + i);
+    if (!IsAmong(d.rhs_batch, i) && !IsAmong(d.rhs_contracting, i)) result.push_back(rank_a + i);
   }
   return Contracted(n, l, a, b, result);
 }
@@ -109,7 +110,7 @@ LiteEndpoints SliceByOne(Node& n, const GatherDimensions& d, std::span<const int
                                 {l.type(n.input(0)), PartialShape::Of(sizes)});
   std::vector<int64_t> stay;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (std::ranges::find(d.collapsed, static_cast<int64_t>(i)) == d.collapsed.end()) {
+    if (!IsAmong(d.collapsed, static_cast<int64_t>(i))) {
       stay.push_back(sizes[i]);
     }
   }
@@ -158,8 +159,7 @@ LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
   }
   if (sorted != named) return Unimplemented("it leaves out dimensions that no index names");
   for (int i = 0; i < from.rank(); ++i) {
-    const bool taken = std::ranges::find(mapped, i) != mapped.end() ||
-                       std::ranges::find(shared, i) != shared.end();
+    const bool taken = IsAmong(mapped, i) || IsAmong(shared, i);
     if ((*sizes)[static_cast<size_t>(i)] != (taken ? 1 : from[i])) {
       return Unimplemented(sorted == collapsed ? "its slices are parts of what stays"
                                                : "its slices begin in dimensions that stay");
@@ -195,7 +195,7 @@ LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
   std::vector<int64_t> order = shared, rest;
   order.insert(order.end(), mapped.begin(), mapped.end());
   for (int64_t i = 0; i < from.rank(); ++i) {
-    if (std::ranges::find(order, i) == order.end()) rest.push_back(i);
+    if (!IsAmong(order, i)) rest.push_back(i);
   }
   order.insert(order.end(), rest.begin(), rest.end());
   Endpoint operand = n.input(0);
@@ -212,13 +212,10 @@ LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
   std::vector<int64_t> places, sizes_then;
   size_t next_batch = 0, next_window = batch.size();
   int64_t next = 0;  // of the operand, in the window
-  const auto is_among = [](const std::vector<int64_t>& all, int64_t i) {
-    return std::ranges::find(all, i) != all.end();
-  };
   for (size_t i = 0; i < made.size() + ones.size(); ++i) {
-    const bool window = std::ranges::find(d.window, static_cast<int64_t>(i)) != d.window.end();
-    while (window && (is_among(collapsed, next) || is_among(shared, next))) ++next;
-    if (window && is_among(ones, next++)) {
+    const bool window = IsAmong(d.window, static_cast<int64_t>(i));
+    while (window && (IsAmong(collapsed, next) || IsAmong(shared, next))) ++next;
+    if (window && IsAmong(ones, next++)) {
       sizes_then.push_back(1);
       continue;
     }
