@@ -267,7 +267,7 @@ class ChainJoiner {
     nodes.insert(nodes.end(), group.members.begin(), group.members.end());
     std::ranges::sort(nodes);
     joined.node = Action(nodes[0]).node;
-    joined.kernel = &ChainKernel();
+    joined.kernel = &ChainKernel(chain);
     for (size_t i = 1; i < nodes.size(); ++i) joined.then.push_back(Action(nodes[i]).node);
     group.joined = std::move(joined);
     return true;

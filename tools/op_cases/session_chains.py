@@ -44,6 +44,35 @@ def chains(r):
         z = tf.where(a > b, c, d) * y
         return [Step(fetch=[y, z], feed={x: make(r, n, 36)}) for n in (1, 2, 7, 0) for make in (numbers, specials)]
 
+    # Both results are read, or what the cells hold is not; operands and gates in other orders.
+    def lstm_step(inside=False, turned=False, apart=False):
+        units = 140 if apart else 24
+        before = ph([None, units])
+        gates = [ph([None, units]) for _ in range(4)] if apart else [ph([None, 4 * units])]
+        i, f, g, o = gates if apart else tf.split(gates[0], 4, axis=1)
+        if turned:
+            i, f, g, o = o, g, i, f
+            c = tf.tanh(g) * tf.sigmoid(i) + before * tf.sigmoid(f)
+            h = tf.tanh(c) * tf.sigmoid(o)
+        else:
+            c = tf.sigmoid(f) * before + tf.sigmoid(i) * tf.tanh(g)
+            h = tf.sigmoid(o) * tf.tanh(c)
+        fetch = [h] if inside else [h, c]
+        return [Step(fetch=fetch, feed={before: make(r, n, units), **{x: 3 * make(r, n, x.shape[1]) for x in gates}})
+                for n in (1, 2, 0 if apart else 3) for make in (numbers, specials)]
+
+    def of_an_lstm_step():
+        return lstm_step()
+
+    def of_an_lstm_step_whose_gates_lie_apart():
+        return lstm_step(apart=True)
+
+    def of_an_lstm_step_in_another_order():
+        return lstm_step(turned=True)
+
+    def of_an_lstm_step_whose_cells_are_inside():
+        return lstm_step(inside=True)
+
     def of_slices():
         x, y = ph([None, 9, None]), ph([None, 4, None])
         a, b = x[:, 1:5], tf.slice(x, [0, 5, 0], [-1, 4, -1])

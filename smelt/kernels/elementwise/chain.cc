@@ -8,6 +8,7 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/elementwise/lstm_chain.h"
 
 namespace smelt {
 namespace {
@@ -114,9 +115,13 @@ class BoundChain final : public BoundKernel {
     tile_ = kTileBytes / largest;
     // Loops run best over long rows: a turn takes several that are short.
     joins_rows_ = rows_ > 1 && 4 * row_ <= tile_;
-    if (joins_rows_ && Assemble(chain)) return FindLent(chain);
-    joins_rows_ = false;
-    return Assemble(chain) && FindLent(chain);
+    if (!joins_rows_ || !Assemble(chain)) {
+      joins_rows_ = false;
+      if (!Assemble(chain)) return false;
+    }
+    if (!FindLent(chain)) return false;
+    FindCell(chain);
+    return true;
   }
 
   Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
@@ -290,6 +295,17 @@ class BoundChain final : public BoundKernel {
     return true;
   }
 
+  // Of an LSTM, all steps are one.
+  void FindCell(const Chain& chain) {
+    cell_ = FindLstm(chain);
+    if (!cell_) return;
+    // The gate is read behind it.
+    if (cell_->c == 0) {
+      const Operand& o = operands_[static_cast<size_t>(cell_->o)];
+      lent_[static_cast<size_t>(o.input)] = false;
+    }
+  }
+
   void FindTiles(char* tiles, char** slots) const {
     for (size_t t = 0; t < num_tiles_; ++t) slots[operands_.size() + t] = tiles + t * kTileBytes;
   }
@@ -298,7 +314,14 @@ class BoundChain final : public BoundKernel {
     for (const Output& o : outputs_) {
       *out++ = static_cast<char*>(outputs[o.output]) + at * o.size;
     }
+    if (cell_) return RunCell(slots, outputs, at, n);
     for (const ChainCode& code : code_) code.Run(slots, n);
+  }
+  void RunCell(char* const* slots, void* const* outputs, int64_t at, int64_t n) const {
+    const auto in = [&](int i) { return reinterpret_cast<const float*>(slots[i]); };
+    const auto out = [&](int i) { return static_cast<float*>(outputs[i]) + at; };
+    Isa().lstm_cell({in(cell_->i), in(cell_->f), in(cell_->g), in(cell_->o)}, in(cell_->before),
+                    out(cell_->c), out(cell_->h), n);
   }
 
   // A turn is a row or a part of one, whose operands are read where they lie.
@@ -346,7 +369,8 @@ class BoundChain final : public BoundKernel {
   std::vector<Operand> operands_;
   std::vector<Output> outputs_;
   std::vector<ChainCode> code_;
-  std::vector<bool> lent_;  // by input
+  std::vector<bool> lent_;         // by input
+  std::optional<LstmChain> cell_;  // all of it is one
   Dims sizes_;
   int64_t rows_ = 1, row_ = 1, tile_ = 1, grain_ = 1;
   bool joins_rows_ = false;
@@ -366,9 +390,10 @@ std::unique_ptr<BoundKernel> BindChain(const Chain& chain) {
   return bound;
 }
 
-const Kernel& ChainKernel() {
-  static const Kernel row{OpName(), "", kAnyType, "elementwise:chain"};
-  return row;
+const Kernel& ChainKernel(const Chain& chain) {
+  static const Kernel any{OpName(), "", kAnyType, "elementwise:chain"};
+  static const Kernel lstm{OpName(), "", kAnyType, "elementwise:lstm_cell"};
+  return FindLstm(chain) ? lstm : any;
 }
 
 }  // namespace smelt

@@ -73,8 +73,8 @@ struct Chain {
 // nullptr where there are too many values at a time, or rows too short to be worth it.
 std::unique_ptr<BoundKernel> BindChain(const Chain& chain);
 
-// The row that stands for a chain where a kernel is named; it is never run.
-const Kernel& ChainKernel();
+// The row that stands for the chain where a kernel is named; it is never run.
+const Kernel& ChainKernel(const Chain& chain);
 
 }  // namespace smelt
 

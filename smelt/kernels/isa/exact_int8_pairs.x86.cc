@@ -61,7 +61,7 @@ SMELT_AVX512_INLINE __m512i Wide16(const Operand& o, int64_t at, __mmask16 mask)
   return _mm512_cvtepi8_epi32(o.step == 0 ? _mm_set1_epi8(*o.x)
                                           : _mm_maskz_loadu_epi8(mask, o.x + at));
 }
-SMELT_AVX512_INLINE __mmask16 MaskOf(int64_t n) {
+SMELT_AVX512_INLINE __mmask16 LaneMask(int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xffff : (1 << n) - 1);
 }
 
@@ -73,7 +73,7 @@ SMELT_AVX512 void AddAvx512(const Operand& a, const Operand& b, const ExactInt8S
   const __m512i high = _mm512_set1_epi32(sum.high - sum.zero);
   const __m128i right = _mm_cvtsi32_si128(sum.right);
   for (int64_t i = 0; i < n; i += 16) {
-    const __mmask16 mask = MaskOf(n - i);
+    const __mmask16 mask = LaneMask(n - i);
     const __m512i p = _mm512_mullo_epi32(Wide16(a, i, mask), first);
     const __m512i q = _mm512_mullo_epi32(Wide16(b, i, mask), second);
     const __m512i t = _mm512_sra_epi32(_mm512_add_epi32(_mm512_add_epi32(offset, p), q), right);
@@ -87,7 +87,7 @@ SMELT_AVX512 void MultiplyAvx512(const Operand& a, const Operand& b, const Exact
   const __m512i first = _mm512_set1_epi32(a.zero), second = _mm512_set1_epi32(b.zero);
   const Scales16 of_product = MakeScales16(_mm512_set1_ps(scales.scale[0]), scales);
   for (int64_t i = 0; i < n; i += 16) {
-    const __mmask16 mask = MaskOf(n - i);
+    const __mmask16 mask = LaneMask(n - i);
     const __m512i product = _mm512_mullo_epi32(_mm512_sub_epi32(Wide16(a, i, mask), first),
                                                _mm512_sub_epi32(Wide16(b, i, mask), second));
     _mm_mask_storeu_epi8(y + i, mask, Finish16(product, of_product));

@@ -99,6 +99,11 @@ using IsaConvertFn = void (*)(const void* x, void* y, int64_t n);
 using IsaSelectFn = void (*)(const uint8_t* condition, const void* a, int64_t a_step, const void* b,
                              int64_t b_step, void* out, int64_t n);
 
+// Of an LSTM's cells, before their functions: input, forget, cell's candidate and output.
+struct LstmGates {
+  const float *i, *f, *g, *o;
+};
+
 struct IsaTable {
   IsaLevel level;
   const char* name;  // "sse2", "avx2", "avx512"; "neon"
@@ -133,6 +138,10 @@ struct IsaTable {
   void (*scale_shift)(const float* x, float* y, int64_t n, float scale, float shift);
   // y += alpha * x.
   void (*axpy)(const float* x, float* y, int64_t n, float alpha);
+  // A step of an LSTM's cells: c = sigmoid(f) * before + sigmoid(i) * tanh(g), h = sigmoid(o) *
+  // tanh(c). As the loops of these functions within the roundings that quotients of products save.
+  // c and h may be where anything is that is read, but for c where o is.
+  void (*lstm_cell)(const LstmGates& gates, const float* before, float* c, float* h, int64_t n);
   // y[i] = x[i] * scale[i] + shift[i].
   void (*mul_add)(const float* x, const float* scale, const float* shift, float* y, int64_t n);
 
