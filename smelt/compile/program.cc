@@ -339,7 +339,8 @@ Status ProgramRunner::Run(std::span<const TensorBytes> args, std::span<const Ten
     } else if (number != i) {
       from = address(results[number]);
     }
-    if (from != nullptr && root.bytes() > 0) {
+    // Results that are one value may have one place.
+    if (from != nullptr && from != address(results[i]) && root.bytes() > 0) {
       std::memcpy(address(results[i]), from, static_cast<size_t>(root.bytes()));
     }
   }

@@ -86,7 +86,8 @@ class ProgramRunner {
   // Before the first run.
   Status Start();
   // Results are written where `results` says, which is nowhere that an argument lies, but for one
-  // that the action which makes the result may overwrite, and nothing reads later.
+  // that the action which makes the result may overwrite, and nothing reads later. Results that are
+  // one value may have one place.
   Status Run(std::span<const TensorBytes> args, std::span<const TensorBytes> results);
 
  private:

@@ -203,7 +203,8 @@ class CompiledScan final : public CompiledItem {
           ProgramRunner runner(program, own);
           RETURN_IF_ERROR(runner.Start());
           for (int64_t part = begin; part < end; ++part) {
-            ASSIGN_OR_RETURN(const int64_t done, RunTurns(parted, part, runner, written, call));
+            ASSIGN_OR_RETURN(const int64_t done,
+                             RunTurns(parted, program, part, runner, written, call));
             if (until_) turns = done;
           }
           return OkStatus();
@@ -215,10 +216,42 @@ class CompiledScan final : public CompiledItem {
     return OkStatus();
   }
 
+  // A state that is the row of an array, too.
+  struct StateInArray {
+    size_t state, array;
+  };
+  std::vector<StateInArray> StatesInArrays(const PartedProgram& parted, const Program& program,
+                                           int64_t part, const Call& call) const {
+    std::vector<StateInArray> out;
+    const Plan& plan = program.plan();
+    const auto root = [&](size_t result) { return plan.Root(plan.results[result]); };
+    for (size_t i = 0; i < last_.size(); ++i) {
+      const size_t bytes = RowBytes(call.arrays()[i]);
+      if (until_ || bytes % kAlignment != 0 || parted.OffsetOf(part, bytes) % kAlignment != 0) {
+        continue;
+      }
+      for (size_t s = 0; s < states_; ++s) {
+        const PlanValue& value = plan.values[static_cast<size_t>(root(s))];
+        const bool taken =
+            std::ranges::any_of(out, [s](const StateInArray& in) { return in.state == s; });
+        if (taken || root(s) != root(states_ + i) || value.place != PlanValue::Place::kResult ||
+            program.result(s).bytes() != value.bytes() ||
+            program.result(states_ + i).bytes() != value.bytes()) {
+          continue;
+        }
+        out.push_back({s, i});
+        break;
+      }
+    }
+    return out;
+  }
+
   // Of the rows of one part; how many there were.
-  StatusOr<int64_t> RunTurns(const PartedProgram& parted, int64_t part, ProgramRunner& runner,
-                             const Written& written, const Call& call) const {
-    std::vector<TensorBytes> args, results;
+  StatusOr<int64_t> RunTurns(const PartedProgram& parted, const Program& program, int64_t part,
+                             ProgramRunner& runner, const Written& written,
+                             const Call& call) const {
+    const std::vector<StateInArray> in_arrays = StatesInArrays(parted, program, part, call);
+    std::vector<TensorBytes> args, results, rows;
     for (const auto* list : {&call.states, &call.rows, &call.rest}) {
       for (const Tensor* t : *list) {
         const size_t bytes = list == &call.rows ? RowBytes(*t) : t->bytes();
@@ -228,23 +261,32 @@ class CompiledScan final : public CompiledItem {
     for (size_t i = 0; i < states_; ++i) {
       results.push_back({nullptr, parted.OffsetOf(part, call.states[i]->bytes())});
     }
-    for (const Tensor& t : call.arrays()) {
-      results.push_back({&t, parted.OffsetOf(part, RowBytes(t))});
-    }
+    for (const Tensor& t : call.arrays()) rows.push_back({&t, parted.OffsetOf(part, RowBytes(t))});
+    const std::vector<TensorBytes> states(results);
+    results.insert(results.end(), rows.begin(), rows.end());
     Tensor goes_on = Tensor::Scalar<bool>(true);
     if (until_) results.push_back({&goes_on, 0});
     int64_t k = 0;
     for (; k < call.steps && goes_on.scalar<bool>(); ++k) {
       RETURN_IF_ERROR(CheckTurn(call, k));
       const auto side = static_cast<size_t>(k % 2);
-      for (size_t i = 0; i < states_; ++i) {
-        if (k > 0) args[i].tensor = &written[1 - side][i];
-        results[i].tensor = &written[side][i];
+      if (k > 0) std::copy_n(results.begin(), states_, args.begin());
+      for (size_t i = 0; i < states_; ++i) results[i] = {&written[side][i], states[i].offset};
+      std::ranges::copy(rows, results.begin() + static_cast<std::ptrdiff_t>(states_));
+      // The last turn leaves states by themselves, and rows that each turn makes anew.
+      for (const StateInArray& in : in_arrays) {
+        if (k + 1 == call.steps) break;
+        TensorBytes& row = results[states_ + in.array];
+        if (last_[in.array]) {
+          row = results[in.state];
+        } else {
+          results[in.state] = row;
+        }
       }
       RETURN_IF_ERROR(runner.Run(args, results));
       for (size_t i = 0; i < rows_; ++i) args[states_ + i].offset += RowBytes(*call.rows[i]);
       for (size_t i = 0; i < last_.size(); ++i) {
-        if (!last_[i]) results[states_ + i].offset += RowBytes(call.arrays()[i]);
+        if (!last_[i]) rows[i].offset += RowBytes(call.arrays()[i]);
       }
     }
     return k;

@@ -521,6 +521,31 @@ def variables(r):
     yield graph_case("While", write, name="a_body_that_writes_a_variable")
 
 
+def states_in_arrays(r):
+    """States that are rows of arrays, too, of whole cache lines: of each turn, of the last, of two arrays, and of two states."""
+
+    def build():
+        x, a, b = ph([None, 4, 4]), ph([4, 4]), ph([4, 4])
+
+        def run(x, a, b):
+            rows = array(x)
+            n = tf.shape(x)[0]
+            made = [tf.TensorArray(tf.float32, size=size, element_shape=[4, 4]) for size in (n, 1, n, n)]
+
+            def body(t, each, last, again, other, a, b, twin):
+                c = 0.5 * b + rows.read(t)
+                h = tf.tanh(c) * a + twin
+                return t + 1, each.write(t, h), last.write(0, c), again.write(t, h), other.write(t, b), h, c, h
+
+            out = tf.while_loop(lambda t, *_: t < n, body, (tf.constant(0), *made, a, b, a), maximum_iterations=n)
+            return [o.stack() for o in out[1:5]] + list(out[5:])
+
+        out = traced(run, x, a, b)
+        return [Step(fetch=out, feed={x: numbers(r, n, 4, 4), a: numbers(r, 4, 4), b: numbers(r, 4, 4)}) for n in (3, 1, 2, 7)]
+
+    yield graph_case("While", build, name="states_that_are_rows_of_arrays")
+
+
 def cases(r):
     yield from layers(r)
     yield from corners(r)
@@ -529,3 +554,4 @@ def cases(r):
     yield from unrolled(r)
     yield from caches(r)
     yield from no_turns(r)
+    yield from states_in_arrays(r)
