@@ -237,15 +237,16 @@ class alignas(64) PoolShelf final : public std::enable_shared_from_this<PoolShel
   // nullptr: there is none of the class.
   PoolBuffer* Take(int c) {
     absl::MutexLock hold(&mutex_);
-    if (free_[c].empty()) return nullptr;
-    PoolBuffer* b = free_[c].back();
-    free_[c].pop_back();
+    if (free_ == nullptr || (*free_)[c].empty()) return nullptr;
+    PoolBuffer* b = (*free_)[c].back();
+    (*free_)[c].pop_back();
     return b;
   }
   void Return(PoolBuffer* b) {
     if (meter_) meter_->Give(b->metered());
     absl::MutexLock hold(&mutex_);
-    free_[b->cls()].push_back(b);
+    if (free_ == nullptr) free_ = std::make_unique<Lists>();
+    (*free_)[b->cls()].push_back(b);
   }
   void Trim() {
     absl::MutexLock hold(&mutex_);
@@ -254,15 +255,18 @@ class alignas(64) PoolShelf final : public std::enable_shared_from_this<PoolShel
 
  private:
   void DeleteAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    for (auto& list : free_) {
+    if (free_ == nullptr) return;
+    for (auto& list : *free_) {
       for (PoolBuffer* b : list) delete b;
       list.clear();
     }
   }
 
+  using Lists = std::array<std::vector<PoolBuffer*>, kPoolClasses>;  // by class
   const std::shared_ptr<MemoryMeter> meter_;
   absl::Mutex mutex_;
-  std::vector<PoolBuffer*> free_[kPoolClasses] ABSL_GUARDED_BY(mutex_);
+  // Made for the first buffer that comes back: most of a session's pools and shelves see none.
+  std::unique_ptr<Lists> free_ ABSL_GUARDED_BY(mutex_);
 };
 
 class Pool final : public Allocator {
