@@ -194,15 +194,17 @@ def weights_mb(model):
 
 
 def markdown(rows, a):
-    """Both converters: the worst difference in LiteRT by an output's range, seconds, operators and bytes; of smelt the peak of its memory by the weights' bytes too."""
-    lines = ["| model | smelt: off by | s | peak MB (of weights) | operators | bytes | TensorFlow: off by | s (times smelt's) | peak MB | operators | bytes |", "|---|" + "---|" * 10]
+    """Both converters: the worst difference in LiteRT by an output's range, seconds, operators and bytes. Of smelt the peak of its memory by the weights' bytes too, where these are a
+    megabyte or more: of the whole process, and of what it takes beside the least that any export of the run took, which is the program, its libraries and what it knows of ops."""
+    least = min(r["smelt"]["peak_mb"] for r in rows)
+    lines = ["| model | smelt: off by | s | peak MB (of weights; beside the least) | operators | bytes | TensorFlow: off by | s (times smelt's) | peak MB | operators | bytes |", "|---|" + "---|" * 10]
     for r in rows:
         own, other = r["smelt"], r.get("tensorflow", {"error": "not asked"})
         weights = weights_mb(a.models / r["name"] / "saved_model" if a.suite else a.models / r["name"])
 
         def off_by(x):
             return "refuses" if "error" in x else f"{x['answer']:.1e}" if isinstance(x["answer"], float) else "wrong"
-        share = f" ({own['peak_mb'] / weights:.2f})" if weights >= 10 else ""
+        share = f" ({own['peak_mb'] / weights:.2f}; {(own['peak_mb'] - least) / weights:.2f})" if weights >= 1 else ""
         times = f" ({other['seconds'] / own['seconds']:.0f})" if "seconds" in other and "error" not in other else ""
         lines.append(f"| {r['name']} | {off_by(own)} | {own['seconds']:.2f} | {own['peak_mb']}{share} | {own.get('operators', '')} | {own.get('bytes', '')} | {off_by(other)} | "
                      f"{other.get('seconds', 0):.1f}{times} | {other.get('peak_mb', '')} | {other.get('operators', '')} | {other.get('bytes', '')} |")
