@@ -188,6 +188,10 @@ def by_smelt(smelt, model, out):
     return said
 
 
+def is_right(r):
+    return isinstance(r.get("answer"), float) and r["answer"] <= 1e-4
+
+
 def weights_mb(model):
     """Of what training left beside the graph; 0 for a graph with constants alone."""
     return sum(p.stat().st_size for p in (model / "variables").glob("variables.data*")) / 1e6
@@ -245,7 +249,7 @@ def main():
             answer = "-" if "error" in r else f"{r['answer']:.1e}" if isinstance(r["answer"], float) else "wrong"
             return f"{answer:>9} {r.get('seconds', 0):6.2f} {r.get('peak_mb', 0):6} {r.get('operators', ''):>9} {r.get('bytes', ''):>10}"
         print(f"{name:28} " + " | ".join(cells(row[e]) for e in ("smelt", "tensorflow") if e in row), flush=True)
-        ok = isinstance(row["smelt"].get("answer"), float) and row["smelt"]["answer"] <= 1e-4
+        ok = is_right(row["smelt"])
         left_out = row["smelt"].get("left_out")
         right += ok and not left_out
         partly += bool(ok and left_out)
@@ -254,8 +258,7 @@ def main():
         if not ok:
             print("    smelt: " + str(row["smelt"].get("error", row["smelt"].get("answer"))).replace("\n", "\n      "))
     print(f"{right} of {len(names)} right, {partly} right without signatures that are left out")
-    answers = lambda r: isinstance(r.get("answer"), float) and r["answer"] <= 1e-4
-    alone = [r["name"] for r in rows if "tensorflow" in r and answers(r["smelt"]) and (not answers(r["tensorflow"]) or r["tensorflow"]["left_out"])]
+    alone = [r["name"] for r in rows if "tensorflow" in r and is_right(r["smelt"]) and (not is_right(r["tensorflow"]) or r["tensorflow"]["left_out"])]
     print(f"of those that TensorFlow refuses or gets wrong, {len(alone)} are right: {', '.join(alone)}")
     both = [r for r in rows if "tensorflow" in r and all(isinstance(r[e].get("answer"), float) for e in ("smelt", "tensorflow"))]
     for what in ("operators", "bytes"):

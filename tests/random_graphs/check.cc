@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/text.h"
+#include "smelt/kernels/elementwise/chain.h"
 #include "smelt/runtime/session.h"
 
 namespace smelt {
@@ -330,9 +331,7 @@ std::string CheckGraph(const DrawnGraph& graph, int64_t clients, CheckCounts* co
           }
           for (const PlanAction& a : plan.actions) {
             if (a.then.empty()) continue;
-            const absl::string_view name = a.kernel->name;
-            const bool chain = name == "elementwise:chain" || name == "elementwise:lstm_cell";
-            ++(chain ? counts->chains : counts->followed);
+            ++(IsChainKernel(*a.kernel) ? counts->chains : counts->followed);
           }
         }
       });

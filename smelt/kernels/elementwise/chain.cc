@@ -115,13 +115,10 @@ class BoundChain final : public BoundKernel {
     tile_ = kTileBytes / largest;
     // Loops run best over long rows: a turn takes several that are short.
     joins_rows_ = rows_ > 1 && 4 * row_ <= tile_;
-    if (!joins_rows_ || !Assemble(chain)) {
-      joins_rows_ = false;
-      if (!Assemble(chain)) return false;
-    }
-    if (!FindLent(chain)) return false;
-    FindCell(chain);
-    return true;
+    cell_ = FindLstm(chain);
+    if (joins_rows_ && Assemble(chain)) return FindLent(chain);
+    joins_rows_ = false;
+    return Assemble(chain) && FindLent(chain);
   }
 
   Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
@@ -292,18 +289,12 @@ class BoundChain final : public BoundKernel {
         lent_[static_cast<size_t>(operands_[static_cast<size_t>(from)].input)] = false;
       }
     }
-    return true;
-  }
-
-  // Of an LSTM, all steps are one.
-  void FindCell(const Chain& chain) {
-    cell_ = FindLstm(chain);
-    if (!cell_) return;
-    // The gate is read behind it.
-    if (cell_->c == 0) {
+    // An LSTM's loop reads the output's gate behind that.
+    if (cell_ && cell_->c == 0) {
       const Operand& o = operands_[static_cast<size_t>(cell_->o)];
       lent_[static_cast<size_t>(o.input)] = false;
     }
+    return true;
   }
 
   void FindTiles(char* tiles, char** slots) const {
@@ -370,7 +361,7 @@ class BoundChain final : public BoundKernel {
   std::vector<Output> outputs_;
   std::vector<ChainCode> code_;
   std::vector<bool> lent_;         // by input
-  std::optional<LstmChain> cell_;  // all of it is one
+  std::optional<LstmChain> cell_;  // all steps are one loop
   Dims sizes_;
   int64_t rows_ = 1, row_ = 1, tile_ = 1, grain_ = 1;
   bool joins_rows_ = false;
@@ -390,10 +381,23 @@ std::unique_ptr<BoundKernel> BindChain(const Chain& chain) {
   return bound;
 }
 
-const Kernel& ChainKernel(const Chain& chain) {
-  static const Kernel any{OpName(), "", kAnyType, "elementwise:chain"};
-  static const Kernel lstm{OpName(), "", kAnyType, "elementwise:lstm_cell"};
-  return FindLstm(chain) ? lstm : any;
+namespace {
+
+const Kernel& AnyChain() {
+  static const Kernel row{OpName(), "", kAnyType, "elementwise:chain"};
+  return row;
+}
+const Kernel& CellChain() {
+  static const Kernel row{OpName(), "", kAnyType, "elementwise:lstm_cell"};
+  return row;
+}
+
+}  // namespace
+
+const Kernel& ChainKernel(const Chain& chain) { return FindLstm(chain) ? CellChain() : AnyChain(); }
+
+bool IsChainKernel(const Kernel& kernel) {
+  return &kernel == &AnyChain() || &kernel == &CellChain();
 }
 
 }  // namespace smelt

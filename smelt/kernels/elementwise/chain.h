@@ -75,6 +75,8 @@ std::unique_ptr<BoundKernel> BindChain(const Chain& chain);
 
 // The row that stands for the chain where a kernel is named; it is never run.
 const Kernel& ChainKernel(const Chain& chain);
+// Is it one of those?
+bool IsChainKernel(const Kernel& kernel);
 
 }  // namespace smelt
 

@@ -1,7 +1,6 @@
 #include "smelt/kernels/elementwise/lstm_chain.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace smelt {
 namespace {
@@ -33,7 +32,7 @@ class LstmFinder {
     out.c = chain_.steps[static_cast<size_t>(-1 - c)].output;
     const auto made = std::ranges::count_if(
         chain_.steps, [](const Chain::Step& step) { return step.output >= 0; });
-    if (out.h < 0 || out.c < 0 || made != 2 || seen_ != kSteps) return std::nullopt;
+    if (out.h < 0 || out.c < 0 || made != 2) return std::nullopt;
     return out;
   }
 
@@ -61,7 +60,6 @@ class LstmFinder {
     const bool is = step.op.kind == TileOp::Kind::kUnary && step.op.convert == nullptr &&
                     step.op.f32 == Isa().unary[static_cast<int>(function)];
     if (is) *of = step.from[0];
-    seen_ += is ? 1 : 0;
     return is;
   }
   template <typename F>
@@ -75,18 +73,10 @@ class LstmFinder {
     const Chain::Step& step = chain_.steps[static_cast<size_t>(-1 - from)];
     const IsaBinaryFn loop = Isa().binary[static_cast<int>(op)][static_cast<int>(IsaType::kF32)].vv;
     if (step.op.kind != TileOp::Kind::kBinary || step.op.binary.vv != loop) return false;
-    const size_t before = seen_;
-    for (auto [a, b] : {std::pair(0, 1), std::pair(1, 0)}) {
-      seen_ = before + 1;
-      if (operands(step.from[static_cast<size_t>(a)], step.from[static_cast<size_t>(b)])) {
-        return true;
-      }
-    }
-    return false;
+    return operands(step.from[0], step.from[1]) || operands(step.from[1], step.from[0]);
   }
 
   const Chain& chain_;
-  size_t seen_ = 0;  // steps that are what they have to be
 };
 
 }  // namespace
