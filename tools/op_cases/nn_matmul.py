@@ -49,6 +49,12 @@ def products(r):
     yield case("BatchMatMulV2", f(4), f(2, 4, 5), error="")
     yield case("BatchMatMul", f(2, 3, 4), f(1, 4, 5), error="")
     yield case("BatchMatMul", f(2, 3, 4), f(4, 5), error="")
+    weights = np.arange(-7, 8, dtype=np.float32).reshape(3, 5)
+    for name, zero in (("zeros", 0.0), ("zeros_below", -0.0)):
+        yield case("MatMul", np.full((2, 3), zero, np.float32), weights, name=name)
+    weights = weights.copy()
+    weights[1, :3] = np.inf, -np.inf, np.nan
+    yield case("MatMul", np.zeros((2, 3), np.float32), weights, name="zeros_by_infinity")
 
 
 def einsum(r):

@@ -15,6 +15,7 @@ namespace smelt {
     void FillMath(IsaTable& t);            \
     void FillRows(IsaTable& t);            \
     void FillDense(IsaTable& t);           \
+    void FillLstmCell(IsaTable& t);        \
   }
 SMELT_ISA_SETS(SMELT_ISA_DECLARE)
 #undef SMELT_ISA_DECLARE
@@ -30,12 +31,13 @@ struct IsaSet {
 };
 template <IsaLevel kLevel>
 const IsaTable* FilledIsa(const char* name, void (*elementwise)(IsaTable&), void (*math)(IsaTable&),
-                          void (*rows)(IsaTable&), void (*dense)(IsaTable&)) {
+                          void (*rows)(IsaTable&), void (*dense)(IsaTable&),
+                          void (*lstm_cell)(IsaTable&)) {
   static const IsaTable* table = [&] {
     auto* t = new IsaTable{};
     t->level = kLevel;
     t->name = name;
-    for (const auto fill : {elementwise, math, rows, dense}) fill(*t);
+    for (const auto fill : {elementwise, math, rows, dense, lstm_cell}) fill(*t);
     return t;
   }();
   return table;
@@ -43,7 +45,8 @@ const IsaTable* FilledIsa(const char* name, void (*elementwise)(IsaTable&), void
 #define SMELT_ISA_SET(level, set, ...)                                                        \
   {IsaLevel::level, #set, [] {                                                                \
      return FilledIsa<IsaLevel::level>(#set, isa_##set::FillElementwise, isa_##set::FillMath, \
-                                       isa_##set::FillRows, isa_##set::FillDense);            \
+                                       isa_##set::FillRows, isa_##set::FillDense,             \
+                                       isa_##set::FillLstmCell);                              \
    }},
 constexpr IsaSet kIsaSets[] = {SMELT_ISA_SETS(SMELT_ISA_SET)};
 #undef SMELT_ISA_SET

@@ -113,22 +113,6 @@ void BiasSinRow(const float* x, const float* bias, float* y, int64_t n, float) {
   SinRow<kQuarter>(y, y, n, 0.0f);
 }
 
-// Two loops: the sums of one would not all find a register.
-void LstmCell(const LstmGates& gates, const float* before, float* c, float* h, int64_t n) {
-  const float *i = gates.i, *f = gates.f, *g = gates.g, *o = gates.o;
-  SMELT_LOOP
-  for (int64_t k = 0; k < n; ++k) {
-    const Quotient keep = SigmoidQuotient(f[k]), add = SigmoidQuotient(i[k]);
-    const Quotient t = TanhQuotient(g[k]);
-    c[k] = keep.n / keep.d * before[k] + add.n * t.n / (add.d * t.d);
-  }
-  SMELT_LOOP
-  for (int64_t k = 0; k < n; ++k) {
-    const Quotient show = SigmoidQuotient(o[k]), t = TanhQuotient(c[k]);
-    h[k] = show.n * t.n / (show.d * t.d);
-  }
-}
-
 // Squares of what is scaled neither overflow nor lose what counts.
 void Modulus(const void* numbers, void* moduli, int64_t n) {
   const float* x = static_cast<const float*>(numbers);
@@ -149,7 +133,6 @@ void Modulus(const void* numbers, void* moduli, int64_t n) {
 }  // namespace
 
 void FillMath(IsaTable& t) {
-  t.lstm_cell = LstmCell;
 #define SMELT_FILL(Name)                                        \
   t.unary[static_cast<int>(UnaryF32::k##Name)] = Row<Name##Fn>; \
   t.bias_unary[static_cast<int>(UnaryF32::k##Name)] = BiasRow<Name##Fn>

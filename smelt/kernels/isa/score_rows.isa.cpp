@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "smelt/kernels/isa/vector.inc"
+#include "smelt/kernels/isa/vector_exp.inc"
 
 namespace smelt::SMELT_ISA_NAMESPACE {
 void FillScores(ScoreLoops& t);
@@ -38,23 +39,10 @@ SMELT_FN float SumOf(V v) {
   }
 }
 
-// exp of what is not above 0, 0 where that is not normal; NaN stays. As vector_math.inc's.
+// exp of what is not above 0, 0 where that is not normal; NaN stays.
 SMELT_FN Vec ExpOfNegative(Vec x) {
-  constexpr float kMagic = 12582912.0f;
-  const Vec t = x * 1.44269504088896341f + kMagic;
-  const Vec kf = t - kMagic;
-  Vec r = x - kf * 0.693359375f;
-  r = r - kf * -2.12194440e-4f;
-  Vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r;
-  typedef uint32_t Words __attribute__((vector_size(kVecBytes)));
-  const Words power = (reinterpret_cast<Words>(t) - __builtin_bit_cast(uint32_t, kMagic) + 127u)
-                      << 23;
-  return x < -87.33654f ? Vec{} : (p + 1.0f) * reinterpret_cast<Vec>(power);
+  const ExpParts e = PartsOfExp(x);
+  return x < -87.33654f ? Vec{} : (Expm1OfRest(e) + 1.0f) * PowerOf(e);
 }
 
 // Rows of V vectors, the last of which has `last` numbers.

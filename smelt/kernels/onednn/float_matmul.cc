@@ -278,10 +278,12 @@ class PackedLoop final : public BoundKernel {
     const float* bias = addends.bias;
     auto* y = static_cast<float*>(outputs[0]);
     const float* weights = weights_.data<float>();
+    // Loops begin with states of zeros.
+    const int64_t k = finite_ && AreZeros(a, p_.m * p_.k) ? 0 : p_.k;
     const auto columns = [&](int64_t begin, int64_t end) {
       const int64_t from = begin * isa.dense_panel;
       const int64_t n = std::min(end * isa.dense_panel, p_.n) - from;
-      isa.dense_packed(a, p_.k, p_.m, p_.k, weights + from * p_.k, n, bias ? bias + from : nullptr,
+      isa.dense_packed(a, p_.k, p_.m, k, weights + from * p_.k, n, bias ? bias + from : nullptr,
                        addends.matrix ? addends.matrix + from : nullptr, steps_.act, steps_.alpha,
                        y + from, p_.n);
     };
@@ -299,7 +301,27 @@ class PackedLoop final : public BoundKernel {
         steps_(steps),
         weights_(std::move(weights)),
         turns_(weights_.bytes() >= kLeastTurned),
+        finite_(AreFinite(weights_.data<float>(), weights_.num_elements())),
         panels_per_thread_((LeastColumns(p) + Isa().dense_panel - 1) / Isa().dense_panel) {}
+
+  // Some numbers at a time, which vectors compare.
+  template <typename Fn>
+  static bool All(const float* x, int64_t n, Fn holds) {
+    constexpr int64_t kBlock = 16;
+    int64_t i = 0;
+    for (; i + kBlock <= n; i += kBlock) {
+      int others = 0;
+      for (int64_t j = 0; j < kBlock; ++j) others |= holds(x[i + j]) ? 0 : 1;
+      if (others != 0) return false;
+    }
+    return std::all_of(x + i, x + n, holds);
+  }
+  static bool AreZeros(const float* x, int64_t n) {
+    return n > 0 && *x == 0.0f && All(x, n, [](float v) { return v == 0.0f; });
+  }
+  static bool AreFinite(const float* x, int64_t n) {
+    return All(x, n, [](float v) { return v - v == 0.0f; });
+  }
 
   // Did this thread read the weights from the front the last time? Of each thread, as threads that
   // take turns would seldom find it their own way round, and wait for each other to say it.
@@ -319,6 +341,7 @@ class PackedLoop final : public BoundKernel {
   const LoopSteps steps_;
   const Tensor weights_;  // [panels, k, dense_panel]
   const bool turns_;
+  const bool finite_;  // zeros times weights are zeros
   const int64_t panels_per_thread_;
 };
 
