@@ -33,7 +33,7 @@ try:
     open(out, 'wb').write(data)
 except BaseException as e:
     said['error'] = (type(e).__name__ + ': ' + str(e))[:2000]
-said.update(seconds=time.time() - t, peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+said.update(seconds=time.time() - t, peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // 10**6)
 print(json.dumps(said))
 """
 
@@ -182,7 +182,7 @@ def by_smelt(smelt, model, out):
     with tempfile.NamedTemporaryFile("r") as peak:
         begin = time.time()
         p = subprocess.run(["/usr/bin/time", "-f", "%M", "-o", peak.name, smelt, "lite", str(model), str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        said = {"seconds": time.time() - begin, "peak_mb": int(peak.read().split()[-1]) // 1024}
+        said = {"seconds": time.time() - begin, "peak_mb": int(peak.read().split()[-1]) * 1024 // 10**6}
     if p.returncode != 0:
         said["error"] = p.stderr.strip()[-1500:] or f"ended with {p.returncode}"
     return said

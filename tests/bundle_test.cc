@@ -1,6 +1,7 @@
 // Variable bundles: bytes as TensorFlow writes them, turns through disk, and merging.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <stop_token>
 #include <thread>
 
@@ -182,6 +183,24 @@ TEST_F(BundleTest, VerifiedAhead) {
   unread->VerifyAhead({});
   unread->DropUnread();
   for (const auto& [name, value] : tensors) ExpectReads(*unread, name, value);
+}
+
+TEST_F(BundleTest, SmallOnesAreCopied) {
+  const Tensor small = Random(Dtype::kFloat, Shape({1000}));
+  const Tensor large = Random(Dtype::kFloat, Shape({700000}));
+  auto writer = *BundleWriter::Create(Path("sizes"), {1, 64});
+  ASSERT_TRUE(writer->Add("small", small).ok() && writer->Add("large", large).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  auto reader = Open(Path("sizes"));
+  EXPECT_TRUE(reader->Read("small")->buffer()->mapped_file());
+  reader->SpareMemory();
+  EXPECT_FALSE(reader->Read("small")->buffer()->mapped_file());
+  const Tensor before = *reader->Read("large");
+  EXPECT_TRUE(before.buffer()->mapped_file());
+  reader->DropUnread();
+  ExpectReads(*reader, "small", small);
+  ExpectReads(*reader, "large", large);
+  EXPECT_EQ(std::memcmp(before.raw(), large.raw(), large.bytes()), 0);
 }
 
 TEST_F(BundleTest, WriterRefusals) {

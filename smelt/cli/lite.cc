@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "smelt/base/program_pages.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/lite_flags.h"
 #include "smelt/cli/lite_layers_report.h"
@@ -55,6 +56,7 @@ StatusOr<std::unique_ptr<LoadedModel>> Load(const LiteCommandFlags& flags,
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
   const VariablesAhead ahead(folder.dir(), options, /*soon=*/0);  // each is written once
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir(), ModelPart::kToRun));
+  DropProgramPages();
   ASSIGN_OR_RETURN(MetaGraph * meta, ChosenMetaGraph(model, SplitTags(flags.tag_set)));
   return LoadedModel::Load(std::move(*meta), folder.dir(), options);
 }
@@ -126,8 +128,10 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
   KeepHeapSmall();
   ASSIGN_OR_RETURN(const auto loaded, Load(flags, path));
   malloc_trim(0);  // what reading took, twice what is left of it
+  DropProgramPages();
   line.Step("lite: exporting");
   LiteReport report;
+  flags.lite.phase_over = DropProgramPages;
   auto lite = ExportLite(*loaded, flags.lite, &report);
   if (flags.fusions.explain && !flags.json) {
     ExplainFusions(flags.lite.fusions, report.fusions);

@@ -289,6 +289,7 @@ class Exporter {
     ASSIGN_OR_RETURN(auto init, InitGraph(model_.session().resources(), Graphs()));
     if (init != nullptr)
       subgraphs_.push_back({std::string(kInitSubgraph), {}, {}, std::move(init)});
+    PhaseOver();
     return Emit();
   }
 
@@ -296,6 +297,7 @@ class Exporter {
   Status AddSignature(const std::string& key, const VariableNames& written) {
     ASSIGN_OR_RETURN(SignatureGraph g, GraphOfSignature(model_, key, written, pinner_,
                                                         {composites_, flags_.keep_asserts}));
+    PhaseOver();
     report_->fusions.insert(report_->fusions.end(), g.composites.begin(), g.composites.end());
     const bool declares_ranges =
         !flags_.calibrate_only &&
@@ -370,6 +372,7 @@ class Exporter {
                               {flags_.operators.builtins, flags_.keep_asserts,
                                &model_.session().options().files, declares_ranges}));
     PruneUnread(graph, effects);
+    PhaseOver();
     FusionChoice fusions = flags_.fusions;
     // Products have kernels of integers, powers have none.
     const bool integers =
@@ -424,6 +427,10 @@ class Exporter {
     std::vector<Graph*> out;
     for (const ExportedGraph& g : subgraphs_) out.push_back(g.graph.get());
     return out;
+  }
+
+  void PhaseOver() const {
+    if (flags_.phase_over) flags_.phase_over();
   }
 
   StatusOr<LiteModel> Emit() {

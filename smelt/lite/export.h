@@ -2,6 +2,7 @@
 #ifndef SMELT_LITE_EXPORT_H_
 #define SMELT_LITE_EXPORT_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct LiteFlags {
   bool keep_asserts = false;
   bool resource_variables = true;  // false: a variable that a signature writes is an error
   bool finite_constants = true;    // infinities in float constants become the largest floats
+  // Called where a phase is over, if there is any: what it took may go back to the system.
+  std::function<void()> phase_over;
 };
 
 // What an export did.

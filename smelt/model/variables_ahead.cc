@@ -9,12 +9,15 @@ namespace smelt {
 
 VariablesAhead::VariablesAhead(const std::string& dir, const SessionOptions& options,
                                int64_t soon) {
-  if (dir.empty() || options.threads == 1 || NumCores() == 1) return;
+  const bool alone = options.threads == 1 || NumCores() == 1;
+  if (dir.empty() || (alone && soon > 0)) return;
   auto reader =
       OpenSharedBundle(dir + "/variables/variables", options.files.With(FoldersOfModel(dir)));
   if (!reader.ok()) return;
   reader_ = *std::move(reader);
   reader_->LeavePages(soon);
+  if (soon == 0) reader_->SpareMemory();
+  if (alone) return;
   auto thread = StartThread<std::jthread>(
       [this](const std::stop_token& stop) { reader_->VerifyAhead(stop); });
   if (thread.ok()) thread_ = *std::move(thread);

@@ -20,7 +20,7 @@ inline constexpr int64_t kVariablesSoonRead = int64_t{128} << 20;
 // what is wrong is for the restoring to say.
 class VariablesAhead {
  public:
-  // `soon`: see BundleReader::LeavePages.
+  // `soon`: see BundleReader::LeavePages. 0: BundleReader::SpareMemory, too.
   VariablesAhead(const std::string& dir, const SessionOptions& options,
                  int64_t soon = kVariablesSoonRead);
   ~VariablesAhead();

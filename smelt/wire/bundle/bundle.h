@@ -68,7 +68,12 @@ class BundleReader {
   // Pages of so many bytes of tensors that are verified from now on may stay resident, as they are
   // read soon: to ask for them again takes as long as the checksum. At first: of none.
   void LeavePages(int64_t bytes) { pages_left_ = bytes; }
-  // Gives back those of tensors that nobody has read.
+  // From now on the process's memory counts more than its time: tensors below kSmall are copied, as
+  // with what is read of a mapped file come pages around it, and what is verified leaves no pages.
+  // REQUIRES: nothing was read yet.
+  void SpareMemory() { spares_memory_ = true; }
+  static constexpr size_t kSmall = size_t{64} << 10;
+  // Gives back those of tensors that nobody has read; after SpareMemory() those of all.
   void DropUnread() const;
 
  private:
@@ -109,6 +114,7 @@ class BundleReader {
   mutable absl::Mutex mutex_;
   mutable std::map<int, std::shared_ptr<const MappedFile>> shards_ ABSL_GUARDED_BY(mutex_);
   mutable std::atomic<int64_t> pages_left_ = 0;
+  std::atomic<bool> spares_memory_ = false;
   mutable absl::Mutex checks_mutex_;
   mutable absl::node_hash_map<const BundleEntry*, Check> checks_ ABSL_GUARDED_BY(checks_mutex_);
   mutable std::vector<const Stored*> ahead_ ABSL_GUARDED_BY(checks_mutex_);  // the next one is last

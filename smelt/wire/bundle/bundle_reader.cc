@@ -25,7 +25,6 @@ constexpr size_t kVerifyStep = size_t{4} << 20;
 // The checksum; nothing where it was told to stop. `keep`: the pages stay.
 std::optional<uint32_t> VerifyMapped(absl::string_view bytes, bool keep,
                                      const std::stop_token& stop) {
-  if (bytes.size() < kDropPagesFrom) return Crc32c(bytes);
   uint32_t crc = 0;
   // A page that two steps share is dropped by neither; it is one in a thousand.
   for (size_t at = 0; at < bytes.size(); at += kVerifyStep) {
@@ -212,11 +211,12 @@ std::optional<BundleReader::Check> BundleReader::Compute(const BundleEntry& entr
                                                          const std::stop_token& stop,
                                                          Check* check) const {
   const auto size = static_cast<int64_t>(bytes.size());
-  const bool keep = bytes.size() <= kLeavePagesUpTo && pages_left_.fetch_sub(size) >= size;
+  const bool left = bytes.size() <= kLeavePagesUpTo && pages_left_.fetch_sub(size) >= size;
+  const bool keep = left || bytes.size() < (spares_memory_ ? kSmall : kDropPagesFrom);
   uint32_t crc = 0;
   const std::optional<bool> right = IsVerified(bytes, entry.masked_crc, keep, stop, &crc);
   absl::MutexLock hold(&checks_mutex_);
-  check->keeps_pages = keep;
+  check->keeps_pages = left;
   if (!right) {
     check->state = Check::State::kUnknown;
     return std::nullopt;
@@ -272,6 +272,11 @@ void BundleReader::VerifyAhead(const std::stop_token& stop) const {
 }
 
 void BundleReader::DropUnread() const {
+  if (spares_memory_) {
+    absl::MutexLock hold(&mutex_);
+    for (const auto& [number, file] : shards_) DropMappedPages(file->data(), file->size());
+    return;
+  }
   absl::MutexLock hold(&checks_mutex_);
   for (auto& [entry, check] : checks_) {
     if (!check.keeps_pages || check.read) continue;
@@ -299,7 +304,8 @@ StatusOr<Tensor> BundleReader::ReadStored(absl::string_view name, const BundleEn
   // No type asks for more than the alignment of a double.
   const size_t align = std::min<size_t>(DtypeSize(entry.dtype), alignof(double));
   const bool proper = entry.dtype != Dtype::kBool || ProperBools(bytes);
-  if (proper && reinterpret_cast<uintptr_t>(bytes.data()) % align == 0) {
+  const bool copy = spares_memory_ && size < kSmall;
+  if (!copy && proper && reinterpret_cast<uintptr_t>(bytes.data()) % align == 0) {
     return Tensor(entry.dtype, entry.shape,
                   ForeignBuffer(bytes.data(), size, ForeignBytes::kMappedFile, file));
   }
