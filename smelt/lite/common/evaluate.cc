@@ -35,7 +35,7 @@ bool Moves(const Shape& shape, std::span<const int64_t> permutation) {
 // Of a mapped file's tensor: each part is left as soon as it was read, so that a large one is not
 // in memory twice. REQUIRES: a permutation; elements.
 StatusOr<Tensor> TransposedByParts(const Tensor& t, std::span<const int64_t> permutation) {
-  constexpr int64_t kPartBytes = int64_t{256} << 10;
+  constexpr int64_t kPartBytes = int64_t{512} << 10;
   const Dims strides = Strides(t.shape());
   int first = 0;  // dimension with more than one index
   while (first + 1 < t.rank() && t.dim(first) == 1) ++first;
