@@ -70,7 +70,6 @@ class BundleReader {
   void LeavePages(int64_t bytes) { pages_left_ = bytes; }
   // From now on the process's memory counts more than its time: tensors below kSmall are copied, as
   // with what is read of a mapped file come pages around it, and what is verified leaves no pages.
-  // REQUIRES: nothing was read yet.
   void SpareMemory() { spares_memory_ = true; }
   static constexpr size_t kSmall = size_t{64} << 10;
   // Gives back those of tensors that nobody has read; after SpareMemory() those of all.
